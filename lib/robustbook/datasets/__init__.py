@@ -1,0 +1,11 @@
+"""Data sets by name: `x, y = load("mnist", "test")` gives tensors in [0, 1] with labels.
+
+`full` holds the sets that `robustbook data fetch` stores, `small` the real subset that ships with
+the repository, `folder` the ImageNet-style folder of the reader. Nothing here downloads anything:
+that is `fetch`, which `load` never reaches.
+"""
+
+from . import folder, full, small
+from .core import DATASETS, Data, digest, load, names
+
+__all__ = ["DATASETS", "Data", "digest", "folder", "full", "load", "names", "small"]
