@@ -1,0 +1,28 @@
+"""Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
+
+from .batches import Samples, split
+from .evaluation import evaluating, predict
+from .history import History, Record
+from .loop import Loss, Transform, cross_entropy_loss, fit
+from .recipes import RECIPES, Recipe
+from .schedules import OPTIMIZERS, SCHEDULES
+from .stored import train_recipe, trained
+
+__all__ = [
+    "OPTIMIZERS",
+    "RECIPES",
+    "SCHEDULES",
+    "History",
+    "Loss",
+    "Recipe",
+    "Record",
+    "Samples",
+    "Transform",
+    "cross_entropy_loss",
+    "evaluating",
+    "fit",
+    "predict",
+    "split",
+    "train_recipe",
+    "trained",
+]

@@ -1,0 +1,80 @@
+"""Recipes: how each named network of the book is trained.
+
+The settings come from the papers or were chosen on validation data; test data selects nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..registry import Registry
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A network with its options, the data it learns from, and the settings of `fit`."""
+
+    network: str
+    dataset: str
+    fit: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+RECIPES: Registry[Callable[[], Recipe]] = Registry("recipe")
+
+
+@RECIPES.add("lenet5-mnist")
+def lenet5_mnist() -> Recipe:
+    """LeNet-5 on MNIST with the settings of "Hold me tight", in fewer epochs."""
+    return Recipe(
+        network="lenet5",
+        dataset="mnist",
+        fit={
+            "epochs": 5,
+            "batch_size": 128,
+            "optimizer": "sgd",
+            "lr": 0.21,
+            "weight_decay": 5e-4,
+            "schedule": "triangular",
+            "clip_norm": 0.5,
+        },
+    )
+
+
+@RECIPES.add("lenet5-mnist-small")
+def lenet5_mnist_small() -> Recipe:
+    """LeNet-5 on the subset that ships with the book: seconds, for `smoke` and for first tries."""
+    return Recipe(
+        network="lenet5",
+        dataset="mnist-small",
+        fit={
+            "epochs": 8,
+            "batch_size": 50,
+            "optimizer": "sgd",
+            "lr": 0.1,
+            "weight_decay": 5e-4,
+            "schedule": "triangular",
+            "clip_norm": 0.5,
+        },
+    )
+
+
+@RECIPES.add("moment-lenet-mnist")
+def moment_lenet_mnist() -> Recipe:
+    """The moment paper's LeNet on MNIST, as published but for Adam's rate (1e-3), batch and 3 epochs."""
+    return Recipe(
+        network="moment-lenet",
+        dataset="mnist",
+        fit={"epochs": 3, "batch_size": 100, "optimizer": "adam", "lr": 1e-3},
+    )
+
+
+@RECIPES.add("moment-lenet-mnist-small")
+def moment_lenet_mnist_small() -> Recipe:
+    """The moment paper's LeNet, a quarter as wide, on the subset that ships with the book: seconds."""
+    return Recipe(
+        network="moment-lenet",
+        dataset="mnist-small",
+        options={"width": 0.25},
+        fit={"epochs": 8, "batch_size": 50, "optimizer": "adam", "lr": 2e-3},
+    )
