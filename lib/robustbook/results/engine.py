@@ -1,0 +1,101 @@
+"""Rows are measured through joblib: inline, on the processes of this machine, or on a Dask cluster.
+
+Every row runs with one torch thread whatever the engine, since sums over several threads differ in
+the last bits. A row that fails is reported and does not take the others with it.
+"""
+
+import contextlib
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+
+from ..errors import BookError
+from ..rehearsal import rehearsal
+from ..usage import recording
+from .provenance import environment, today
+from .rows import Row
+
+ENGINES = ("inline", "local", "dask")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came back for one row: its records, or the error that stopped it."""
+
+    row: Row
+    value: Any
+    seconds: float
+    note: dict[str, Any]
+    error: str = ""
+    trace: str = ""
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread inside, the former number afterwards."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def measure(function: Callable[..., Any], row: Row, rehearse: bool) -> Outcome:
+    """Measure one row; runs in the worker."""
+    start = time.perf_counter()
+    value, error, trace = None, "", ""
+    with one_thread(), rehearsal(rehearse), recording() as data:
+        try:
+            value = function(**row.params)
+        except Exception as problem:
+            error = f"{type(problem).__name__}: {problem}".splitlines()[0]
+            trace = traceback.format_exc()
+    note = {**environment(), "date": today(), "data": dict(data)}
+    return Outcome(row, value, time.perf_counter() - start, note, error, trace)
+
+
+def outcomes(
+    function: Callable[..., Any],
+    rows: list[Row],
+    *,
+    engine: str = "inline",
+    jobs: int = 2,
+    scheduler: str | None = None,
+    rehearse: bool = False,
+) -> Iterator[Outcome]:
+    """Measure the rows, in any order, and yield each as it arrives."""
+    if engine == "inline":
+        for row in rows:
+            yield measure(function, row, rehearse)
+        return
+    with _backend(engine, jobs, scheduler):
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+        yield from parallel(joblib.delayed(measure)(function, row, rehearse) for row in rows)
+
+
+@contextlib.contextmanager
+def _backend(engine: str, jobs: int, scheduler: str | None) -> Iterator[None]:
+    if engine == "local":
+        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+            yield
+        return
+    if not scheduler:
+        raise BookError("--engine dask needs --scheduler, for example --scheduler tcp://127.0.0.1:8786")
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout="10s", set_as_default=True)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise BookError(
+            f"no Dask scheduler answers at {scheduler} ({reason}): start one with 'dask scheduler'"
+        ) from None
+    with client, joblib.parallel_config(backend="dask", n_jobs=-1):
+        yield
