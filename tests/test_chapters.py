@@ -1,0 +1,141 @@
+"""Every chapter at `smoke`: executed by papermill, again by nbval, compared with stored tables."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import pandas as pd
+import pytest
+from robustbook.execute import chapter_source, chapters, execute_all
+from robustbook.results.provenance import environment
+from robustbook.storage import repository
+
+# What another processor or version may change, by column: relative, then absolute. Other numeric
+# columns get DEFAULT; columns of seconds are never compared.
+TOLERANCES = {
+    "gnr": (0.0, 5.0),
+    "accuracy": (0.0, 5.0),
+    "misses_in_standard_errors": (0.0, 4.0),
+    "largest_miss": (10.0, 1e-12),
+    "largest_relative_difference": (10.0, 1e-6),
+    "smallest_gap": (0.0, 0.5),
+    "jensen_holds": (0.0, 0.0),
+    "bound_holds_for_approximation": (0.0, 0.5),
+    "probability_kept": (0.0, 8.0),
+    "all_of_1_kept": (0.0, 8.0),
+    "all_of_5_kept": (0.0, 10.0),
+    "all_of_20_kept": (0.0, 12.0),
+}
+DEFAULT = (0.15, 1e-6)
+WORDS_A_LINE = 8
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """All chapters at smoke scale, with an empty store, no full data and no network of this machine."""
+    folder = tmp_path_factory.mktemp("chapters")
+    (folder / "data").mkdir()
+    empty = {"ROBUSTBOOK_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")}
+    execute_all(
+        [chapter_source(name) for name in chapters()],
+        folder / "notebooks",
+        parameters={"profile": "smoke"},
+        results=folder / "first",
+        environment=empty,
+    )
+    return folder, empty
+
+
+def tables(store: Path, chapter: str) -> dict[str, Path]:
+    """The smoke tables of a chapter in a store, by artifact id."""
+    found = {}
+    for path in sorted((store / "smoke").glob("*.json")):
+        if json.loads(path.read_text(encoding="utf8")).get("chapter") == chapter:
+            found[path.stem] = path.with_suffix(".csv")
+    return found
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_a_second_execution_agrees(executed, name):
+    """nbval compares the checked cells; the second store must hold the same bytes as the first."""
+    folder, empty = executed
+    notebook = next((folder / "notebooks").rglob(f"{name}.ipynb"))
+    second = {**os.environ, **empty, "ROBUSTBOOK_RESULTS": str(folder / "second"), "PYTEST_ADDOPTS": ""}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval-lax",
+        "--nbval-current-env",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
+    command += ["-c", os.devnull, "--rootdir", str(notebook.parent), str(notebook)]
+    done = subprocess.run(command, env=second, capture_output=True, text=True, cwd=notebook.parent)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    first_tables, second_tables = tables(folder / "first", name), tables(folder / "second", name)
+    assert first_tables and first_tables.keys() == second_tables.keys()
+    for id, path in first_tables.items():
+        assert path.read_bytes() == second_tables[id].read_bytes(), f"{id} is not deterministic"
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_smoke_tables_are_the_committed_ones(executed, name):
+    folder, _ = executed
+    committed = tables(repository() / "results", name)
+    measured = tables(folder / "first", name)
+    assert measured.keys() == committed.keys(), (
+        "run 'robustbook run NAME --profile smoke' and commit results/smoke"
+    )
+    for id, path in measured.items():
+        origin = json.loads(committed[id].with_suffix(".json").read_text(encoding="utf8"))
+        same_machine = {key: origin[key] for key in ("cpu", "versions")} == environment()
+        compare(id, pd.read_csv(path), pd.read_csv(committed[id]), exact=same_machine)
+
+
+def compare(id: str, ours: pd.DataFrame, stored: pd.DataFrame, *, exact: bool) -> None:
+    """Equal on the recorded machine, else within the stated tolerance of each column."""
+    assert list(ours.columns) == list(stored.columns) and len(ours) == len(stored), id
+    for column in ours.columns:
+        if "seconds" in column and "per" not in column:
+            continue
+        if exact or not pd.api.types.is_numeric_dtype(stored[column]):
+            pd.testing.assert_series_equal(
+                ours[column], stored[column], check_exact=True, obj=f"{id}: {column}"
+            )
+        else:
+            relative, absolute = TOLERANCES.get(column, DEFAULT)
+            gap = (ours[column] - stored[column]).abs()
+            allowed = absolute + relative * stored[column].abs()
+            assert (gap <= allowed).all() or gap.isna().all(), (
+                f"{id}: {column} is off by up to {gap.max():.3g}"
+            )
+
+
+def test_the_comparison_can_fail():
+    table = pd.DataFrame({"gnr": [80.0]})
+    compare("X", table, table, exact=True)
+    compare("X", table, table + 4, exact=False)
+    for other, exact in ((table + 1e-9, True), (table + 6, False)):
+        with pytest.raises(AssertionError):
+            compare("X", table, other, exact=exact)
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_a_chapter_reads_like_an_article(name):
+    """Eight words of prose for each line of visible code, and no visible cell that scrolls."""
+    cells = jupytext.read(chapter_source(name)).cells
+    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+    hidden = {"hide-input", "hide-cell", "remove-cell"}
+    shown = [
+        [line for line in cell.source.splitlines() if line.strip()]
+        for cell in cells
+        if cell.cell_type == "code" and not hidden & set(cell.metadata.get("tags", []))
+    ]
+    lines = sum(map(len, shown))
+    assert words >= WORDS_A_LINE * lines, f"{words} words for {lines} lines of code"
+    assert max(map(len, shown)) <= 25, f"a cell of {max(map(len, shown))} lines"
