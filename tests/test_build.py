@@ -99,7 +99,7 @@ def test_book_is_built(html, repo):
     assert "book/intro.html" in (html / "index.html").read_text()
     chapter = (html / "notebooks" / "tiny.html").read_text()
     assert "the answer is 42" in chapter and "noise on stderr" not in chapter
-    assert '<details class="hide' in chapter
+    assert '<details class="admonition hide' in chapter
     assert "../_sources/notebooks/tiny.ipynb" in chapter
     assert "executed before: notebooks/tiny" in (html / "book" / "status.html").read_text()
 

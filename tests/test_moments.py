@@ -19,6 +19,7 @@ from robustbook.defenses.moments import (
 )
 from robustbook.errors import BookError
 from robustbook.networks import Normalise, make
+from robustbook.rehearsal import rehearsal
 from robustbook.training import fit
 from torch import Tensor, nn
 from torch.autograd import gradcheck
@@ -31,7 +32,7 @@ def rng(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-# ------------------------------------------------------------------------------ relu_mean and Theorem 1
+# ---------------- relu_mean and Theorem 1
 
 
 @pytest.mark.parametrize(("n", "p", "d"), [(1, 1, 1), (2, 5, 3), (7, 4, 2), (30, 40, 10)])
@@ -95,7 +96,7 @@ def test_relu_mean_gradcheck_with_broadcasting() -> None:
     assert gradcheck(relu_mean, (sigma.detach().requires_grad_(), mu.detach().abs() + 0.1))
 
 
-# ------------------------------------------------------------------------- the first layer, convolutional
+# ---------------- the first layer, convolutional
 
 STD = (0.5, 2.0)
 AFFINE_PARTS = {
@@ -181,6 +182,11 @@ def test_negative_variance() -> None:
         mean_forward(make("lenet5", seed=0), torch.rand(1, 1, 28, 28), -0.1)
 
 
+def test_variance_of_the_wrong_shape() -> None:
+    with pytest.raises(BookError, match=r"shape \(28, 27\) do not fit images of shape \(1, 1, 28, 28\)"):
+        mean_forward(make("lenet5", seed=0), torch.rand(1, 1, 28, 28), torch.rand(28, 27))
+
+
 def test_split_is_the_whole_network() -> None:
     model = nn.Sequential(
         nn.Sequential(Normalise(0.1, 0.2), nn.Flatten()), make("lenet5", seed=0)[8], nn.ReLU()
@@ -192,7 +198,16 @@ def test_split_is_the_whole_network() -> None:
     assert len(affine) == 3 and len(rest) == 3
 
 
-# -------------------------------------------------------------------------------- equation 3 and the loss
+def test_one_relu_used_twice() -> None:
+    relu = nn.ReLU()
+    model = nn.Sequential(nn.Linear(3, 4), relu, nn.Linear(4, 5), relu, nn.Linear(5, 2))
+    affine, rest = split_first_relu(model)
+    x = torch.randn(6, 3)
+    assert torch.equal(rest(torch.relu(affine(x))), model(x))
+    assert len(rest) == 3
+
+
+# ---------------- equation 3 and the loss
 
 
 def test_mean_forward_is_exact_for_one_hidden_layer() -> None:
@@ -287,7 +302,7 @@ def test_loss_says_what_it_is() -> None:
     assert repr(moment_loss(0.25, 1.0)) == "MomentLoss(sigma=0.25, alpha=1.0)"
 
 
-# --------------------------------------------------------------------------------------- noisy augmentation
+# ---------------- noisy augmentation
 
 
 def test_noisy_copies_are_fixed_and_lazy() -> None:
@@ -297,6 +312,7 @@ def test_noisy_copies_are_fixed_and_lazy() -> None:
     images, labels = data.take(torch.arange(18))
     assert torch.equal(images[:6], x)
     assert torch.equal(labels, y.repeat(3))
+    assert not (images[6:] == x.repeat(2, 1, 1, 1)).flatten(1).any(1).any()  # every copy has its noise
     order = torch.tensor([17, 3, 8])
     assert torch.equal(data.take(order)[0], images[order])
     again = noisy_copies((x, y), 3, 0.5, seed=1).take(torch.arange(18))[0]
@@ -343,3 +359,12 @@ def test_validation_holds_no_copy_of_a_training_image() -> None:
 def test_wrong_folds(folds: int, sigma: float) -> None:
     with pytest.raises(BookError, match="or more"):
         noisy_copies((torch.rand(2, 1), torch.arange(2)), folds, sigma, seed=0)
+
+
+def test_rehearsal_of_copies() -> None:
+    data = noisy_copies((torch.rand(50, 1, 12, 12), torch.arange(50) % 2), 21, 0.5, seed=0)
+    with rehearsal():
+        history = fit(
+            make("lenet5", seed=0, classes=2, size=12), data, epochs=9, batch_size=32, lr=0.1, seed=0
+        )
+    assert history.steps == 1

@@ -114,6 +114,8 @@ def run(
     for kind, value, valid in (("profile", profile, PROFILES), ("engine", engine, ENGINES)):
         if value not in valid:
             raise unknown(kind, value, valid)
+    if engine == "dask" and not scheduler:
+        raise BookError("--engine dask needs --scheduler, for example --scheduler tcp://127.0.0.1:8786")
     failed: list[Outcome] = []
     for chapter, views in views_of(targets, profile):
         todo = plan(views, profile, stale=stale, fresh=fresh)

@@ -90,7 +90,8 @@ def split_first_relu(model: nn.Module) -> tuple[nn.Sequential, nn.Sequential]:
 
 
 def _flat(model: nn.Sequential, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
-    for name, layer in model.named_children():
+    for name, layer in model._modules.items():  # named_children() leaves out a layer used a second time
+        assert layer is not None
         if isinstance(layer, nn.Sequential):
             yield from _flat(layer, f"{prefix}{name}.")
         else:
@@ -108,7 +109,11 @@ def first_layer_moments(affine: nn.Sequential, x: Tensor, variance: Tensor | flo
     if (spread < 0).any():
         raise BookError("the variance of noise cannot be negative")
     batch = len(x) if spread.dim() == x.dim() and len(spread) > 1 else 1
-    spread = spread.expand(batch, *x.shape[1:])
+    try:
+        spread = spread.expand(batch, *x.shape[1:])
+    except RuntimeError:
+        shapes = tuple(spread.shape), tuple(x.shape)
+        raise BookError("variances of shape {} do not fit images of shape {}".format(*shapes)) from None
     mixed = False  # only the diagonal of the covariance is known, which a second linear map would need whole
     for layer in affine:
         if mixed and isinstance(layer, LINEAR_MAPS):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import yaml
+from nbformat.validator import NotebookValidationError
 
 from ..errors import BookError, unknown
 from ..storage import repository
@@ -37,11 +39,14 @@ def name_of(source: Path) -> str:
 
 def read(source: Path) -> nbformat.NotebookNode:
     """A source as a notebook, with cell ids that do not change from one reading to the next."""
+    file = f"{source.parent.name}/{source.name}"
     if not source.is_file():
-        raise BookError(
-            f"{source.parent.name}/{source.name} does not exist; restore it: git checkout -- book notebooks"
-        )
-    notebook = jupytext.read(source, fmt="md:myst")
+        raise BookError(f"{file} does not exist; restore it (git checkout -- {file}) or correct _toc.yml")
+    try:
+        notebook = jupytext.read(source, fmt="md:myst")
+    except (ValueError, NotebookValidationError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BookError(f"{file} is not a notebook in MyST Markdown; repair it: {reason}") from error
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return number_cells(notebook)
 
@@ -68,9 +73,7 @@ def parameters_of(notebook: nbformat.NotebookNode, source: Path) -> dict[str, Sc
         )
     found = _assignments(tagged[0].source, source.stem) if tagged else {}
     if is_chapter(source) and "profile" not in found:
-        raise BookError(
-            f"{source.stem} has no parameter 'profile'; add profile = \"laptop\" to its parameters cell"
-        )
+        raise BookError(f"{source.stem} has no parameter 'profile'; add it to the cell tagged 'parameters'")
     return found
 
 

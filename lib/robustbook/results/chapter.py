@@ -97,8 +97,14 @@ class Chapter:
 
     def _own(self, id: str) -> None:
         """An artifact of the catalogue that belongs here, or an id of our own that starts with its name."""
-        if not id.startswith(f"{self.name}-") and artifact(id)["chapter"] != self.name:
-            raise BookError(f"{id} belongs to chapter '{artifact(id)['chapter']}', not to '{self.name}'")
+        if id.startswith(f"{self.name}-"):
+            return
+        try:
+            owner = artifact(id)["chapter"]
+        except BookError as error:
+            raise BookError(f"{error}; an id of this chapter's own starts with '{self.name}-'") from None
+        if owner != self.name:
+            raise BookError(f"{id} belongs to chapter '{owner}', not to '{self.name}'")
 
     def view(self, id: str) -> View:
         """The declared view of an id."""

@@ -41,8 +41,16 @@ def _cell(value: Any) -> str:
     return "–" if value is None or value is pd.NA else str(value)
 
 
+def _words(name: Any) -> str:
+    return str(name).replace("_", " ")
+
+
 def _grid(frame: pd.DataFrame) -> str:
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in frame.columns)
+    numeric = {name for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name])}
+    head = "".join(
+        f'<th class="rb-{"num" if name in numeric else "text"}">{html.escape(_words(name))}</th>'
+        for name in frame.columns
+    )
     rows = []
     for _, line in frame.iterrows():
         cells = [

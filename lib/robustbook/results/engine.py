@@ -86,8 +86,6 @@ def _backend(engine: str, jobs: int, scheduler: str | None) -> Iterator[None]:
         with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
             yield
         return
-    if not scheduler:
-        raise BookError("--engine dask needs --scheduler, for example --scheduler tcp://127.0.0.1:8786")
     from distributed import Client
 
     try:

@@ -151,7 +151,7 @@ class RowStore:
         lines = [line for row in ids for line in stored.records.get(row, [])]
         columns = list(dict.fromkeys(name for line in lines for name in line))
         buffer = io.StringIO(_csv_text(lines, columns))
-        return pd.read_csv(buffer, float_precision="round_trip", dtype={"row": str}, keep_default_na=True)
+        return pd.read_csv(buffer, dtype={"row": str})
 
     def _array_path(self, row: str) -> Path:
         return self.folder / f"{self.name}-{row}.npz"

@@ -152,9 +152,13 @@ class _Step:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def placed(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The batch where, and in the memory layout in which, the network expects it."""
-        layout = torch.channels_last if self.channels_last and x.dim() == 4 else torch.preserve_format
-        return x.to(self.device, memory_format=layout), y.to(self.device)
+        """A copy of the batch where, and in the memory layout in which, the network expects it.
+
+        Strides must not depend on where the images came from: with one channel they are ambiguous, and
+        another layout means another convolution kernel with other last bits.
+        """
+        layout = torch.channels_last if self.channels_last and x.dim() == 4 else torch.contiguous_format
+        return x.to(self.device).clone(memory_format=layout), y.to(self.device)
 
     def __call__(self, x: Tensor, y: Tensor) -> tuple[float, int | None]:
         """Loss of the batch, and how many predictions were right if the loss tells."""
@@ -177,7 +181,9 @@ def _parts(loss: Loss, model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, 
     """Call a loss and take apart what it returns."""
     try:
         result = loss(model, x, y)
-    except IndexError as error:  # what cross-entropy says about a label of a later batch
+    except IndexError as error:
+        if not str(error).startswith("Target"):  # what cross-entropy says about a label of a later batch
+            raise
         raise BookError(f"labels do not fit the network's outputs: {error}") from error
     value, logits = result if isinstance(result, tuple) else (result, None)
     if not isinstance(value, Tensor) or value.dim() != 0:

@@ -5,7 +5,6 @@ import json
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..errors import BookError
 from ..networks import describe, make
 from ..rehearsal import rehearsing
 from ..storage import cache_folder, locked, replacing, results_folder, sha256, write_json
+from ..usage import note_data
 from .chance import one_thread
 from .evaluation import correct, predict
 from .history import History
@@ -79,7 +79,7 @@ def _stored(name: str, seed: int, mark: str) -> nn.Module | None:
                 card = json.loads(card_file.read_text(encoding="utf8"))
                 if card["fingerprint"] == mark:
                     return _load(file, card, seed)
-            except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+            except (BookError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
                 raise BookError(
                     f"{file} or its .json is damaged ({_short(error)}); delete both, and the network is "
                     "trained again when it is next needed"
@@ -98,6 +98,8 @@ def _load(file: Path, card: Mapping[str, Any], seed: int) -> nn.Module:
     recipe = card["recipe"]
     model = make(recipe["network"], seed=seed, **card["sizes"], **recipe["options"])
     model.load_state_dict(safetensors.torch.load(content))
+    for key, checksum in card["data"].items():  # what the network was made from belongs to what uses it
+        note_data(key, checksum)
     return model.eval()
 
 
@@ -112,7 +114,7 @@ def _train_and_store(name: str, seed: int, mark: str, progress: bool) -> nn.Modu
     weights = {key: value.cpu().contiguous() for key, value in model.state_dict().items()}
     content = safetensors.torch.save(weights)
     card = {
-        "recipe": _plain(asdict(recipe)),
+        "recipe": _plain(vars(recipe)),
         "seed": seed,
         "sizes": _sizes(test),
         "fingerprint": mark,
@@ -124,13 +126,14 @@ def _train_and_store(name: str, seed: int, mark: str, progress: bool) -> nn.Modu
         "seconds": round(seconds, 1),
         **_machine(),
     }
-    folder = results_folder() if len(content) <= COMMITTED else cache_folder()
-    _store(_file(folder, name, seed), content, card)
-    return model
+    file = _file(results_folder() if len(content) <= COMMITTED else cache_folder(), name, seed)
+    _store(file, content, card)
+    return _load(file, card, seed)  # as next time: the memory layout of weights changes last bits of outputs
 
 
 def _store(file: Path, content: bytes, card: Mapping[str, Any]) -> None:
-    """Weights first: a process killed in between leaves a card that does not match, or none."""
+    """The card goes first and comes last: a process killed in between leaves weights that nobody reads."""
+    file.with_suffix(".json").unlink(missing_ok=True)
     with replacing(file) as part:
         part.write_bytes(content)
     write_json(file.with_suffix(".json"), card)
@@ -148,8 +151,12 @@ def _plain(value: Any) -> Any:
 
 
 def _machine() -> dict[str, Any]:
+    """Date, processor and versions: who wants the same bits needs the same of these."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf8").splitlines() if info.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
         "date": datetime.date.today().isoformat(),
-        "cpu": platform.processor() or platform.machine(),
+        "cpu": names[0] if names else platform.processor() or platform.machine(),
         "versions": {"python": platform.python_version(), "torch": str(torch.__version__).partition("+")[0]},
     }
