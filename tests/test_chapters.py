@@ -10,7 +10,7 @@ import jupytext
 import pandas as pd
 import pytest
 from robustbook.execute import chapter_source, chapters, execute_all
-from robustbook.results.provenance import environment
+from robustbook.provenance import environment
 from robustbook.storage import repository
 
 # What another processor or version may change, by column: relative, then absolute. Other numeric

@@ -16,7 +16,8 @@ LIBRARY = ROOT / "lib" / "robustbook"
 LINES = 300
 
 FLOORS = {
-    0: "__init__ errors registry storage rehearsal usage vision fingerprint datasets networks spectral",
+    0: "__init__ errors registry storage rehearsal usage provenance vision fingerprint "
+    "datasets networks spectral",
     1: "training attacks defenses augmentations corruptions",
     2: "measures framework",
     3: "results published claims figures",

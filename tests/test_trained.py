@@ -166,6 +166,22 @@ def test_unknown_name(folder: Path) -> None:
         trained("lenet-mnist", 0)
 
 
+def test_settings_of_a_recipe(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = {"epochs": 1, "batch_size": 20, "max_steps": 1}
+    monkeypatch.setitem(
+        RECIPES._entries,
+        NAME,
+        lambda lr=1e-3: Recipe("moment-lenet", "mnist-small", {**fit, "lr": lr}, {"width": 0.1}),
+    )
+    plain, fast = trained(NAME, 0), trained(NAME, 0, lr=0.1)
+    assert not same(plain, fast)
+    assert (folder / f"{NAME}-0.json").is_file() and (folder / f"{NAME}-lr=0.1-0.json").is_file()
+    no_training(monkeypatch)
+    assert same(trained(NAME, 0, lr=0.1), fast)
+    with pytest.raises(BookError, match="unknown setting of recipe tiny-for-tests 'rl'; did you mean lr"):
+        trained(NAME, 0, rl=0.1)
+
+
 def test_fingerprint_reaches_what_matters() -> None:
     reached = set(definitions(train_recipe, strings=["lenet5-mnist"]))
     assert {"lenet5_mnist", "lenet5", "Normalise", "fit", "_Step", "sgd", "triangular", "Streams"} <= reached

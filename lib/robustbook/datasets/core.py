@@ -125,7 +125,10 @@ def load(name: str, split: str = "train", *, limit: int | None = None) -> Data:
 def to_unit(images: np.ndarray) -> torch.Tensor:
     """uint8 (N, H, W, C) -> float32 (N, C, H, W) in [0, 1]."""
     channels_first = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
-    return torch.from_numpy(channels_first).to(torch.float32).div_(255)
+    # With one channel numpy takes the NHWC strides for contiguous; a copy gives the same strides always,
+    # since another layout means another convolution kernel with other last bits.
+    unit = torch.from_numpy(channels_first).to(torch.float32).div_(255)
+    return unit.clone(memory_format=torch.contiguous_format)
 
 
 def synthetic(shape: tuple[int, int, int], classes: int, count: int) -> Raw:

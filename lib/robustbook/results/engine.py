@@ -14,9 +14,9 @@ from typing import Any
 import joblib
 
 from ..errors import BookError
+from ..provenance import environment, today
 from ..rehearsal import rehearsal
 from ..usage import recording
-from .provenance import environment, today
 from .rows import Row
 
 ENGINES = ("inline", "local", "dask")

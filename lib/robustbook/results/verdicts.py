@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..claims import Verdict
+from ..provenance import environment, today
 from ..published import claims
 from ..storage import locked, results_folder, write_json, write_text
-from .provenance import environment, today
 
 COLUMNS = ["claim_id", "verdict", "evidence", "measured", "tables", "fingerprint"]
 

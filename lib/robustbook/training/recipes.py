@@ -21,7 +21,7 @@ class Recipe:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-RECIPES: Registry[Callable[[], Recipe]] = Registry("recipe")
+RECIPES: Registry[Callable[..., Recipe]] = Registry("recipe")
 
 
 @RECIPES.add("lenet5-mnist")

@@ -1,21 +1,20 @@
 """`trained(name, seed)`: load a network of the book, or train it by its recipe and keep it."""
 
-import datetime
 import json
-import platform
 import time
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
 from safetensors import SafetensorError
 from torch import nn
 
 from ..datasets import Data, load
-from ..errors import BookError
+from ..errors import BookError, unknown
 from ..networks import describe, make
+from ..provenance import environment, today
 from ..rehearsal import rehearsing
 from ..storage import cache_folder, locked, replacing, results_folder, sha256, write_json
 from ..usage import note_data
@@ -23,36 +22,53 @@ from .chance import one_thread
 from .evaluation import correct, predict
 from .history import History
 from .loop import fit
-from .recipes import RECIPES
+from .recipes import RECIPES, Recipe
 
+Setting = str | int | float
 COMMITTED = 2 * 1024**2
 """Bytes up to which weights go into the repository; larger ones go to the cache."""
 
 
-def trained(name: str, seed: int, *, progress: bool = True) -> nn.Module:
+def trained(name: str, seed: int, *, progress: bool = True, **settings: Setting) -> nn.Module:
     """The network of recipe `name` trained from `seed`, in evaluation mode.
 
-    A stored one is loaded if nothing it depends on has changed since, and needs no data to load. Otherwise
-    it is trained and stored: in `results/networks/`, or in the cache folder if it is larger than 2 MB. In
-    a rehearsal nothing is stored.
+    `settings` are those the recipe asks for, if any, such as the strength of a regulariser. A stored network
+    is loaded if nothing it depends on has changed since, and needs no data to load. Otherwise it is trained
+    and stored: in `results/networks/`, or in the cache folder if it is larger than 2 MB. In a rehearsal
+    nothing is stored.
     """
     from ..fingerprint import definition_fingerprint
 
-    _ = RECIPES[name]  # an unknown name is answered before anything is read
+    recipe_of(name, settings)  # an unknown name or setting is answered before anything is read
     mark = definition_fingerprint(train_recipe, strings=[name])
-    model = _stored(name, seed, mark)
+    label = "-".join([name, *(f"{key}={value}" for key, value in sorted(settings.items()))])
+    model = _stored(label, seed, mark)
     if model is not None:
         return model
     if rehearsing():
-        return train_recipe(name, seed, progress=progress)[0]
-    with locked(_file(results_folder(), name, seed)):
-        model = _stored(name, seed, mark)  # another process may have trained it while this one waited
-        return model if model is not None else _train_and_store(name, seed, mark, progress)
+        return train_recipe(name, seed, settings, progress=progress)[0]
+    with locked(_file(results_folder(), label, seed)):
+        model = _stored(label, seed, mark)  # another process may have trained it while this one waited
+        if model is None:
+            model = _train_and_store(name, label, seed, settings, mark, progress)
+        return model
 
 
-def train_recipe(name: str, seed: int, *, progress: bool = True) -> tuple[nn.Module, History, Data]:
+def recipe_of(name: str, settings: Mapping[str, Setting]) -> Recipe:
+    """The recipe with these settings."""
+    recipe = RECIPES[name]
+    known = signature(recipe).parameters
+    for setting in settings:
+        if setting not in known:
+            raise unknown(f"setting of recipe {name}", setting, known)
+    return recipe(**settings)
+
+
+def train_recipe(
+    name: str, seed: int, settings: Mapping[str, Setting] | None = None, *, progress: bool = True
+) -> tuple[nn.Module, History, Data]:
     """Train a network by its recipe, whatever is stored; return it, its history and its training data."""
-    recipe = RECIPES[name]()
+    recipe = recipe_of(name, settings or {})
     data = load(recipe.dataset, "train")
     model = make(recipe.network, seed=seed, **_sizes(data), **recipe.options)
     with one_thread():
@@ -103,11 +119,13 @@ def _load(file: Path, card: Mapping[str, Any], seed: int) -> nn.Module:
     return model.eval()
 
 
-def _train_and_store(name: str, seed: int, mark: str, progress: bool) -> nn.Module:
+def _train_and_store(
+    name: str, label: str, seed: int, settings: Mapping[str, Setting], mark: str, progress: bool
+) -> nn.Module:
     start = time.perf_counter()
-    model, history, train = train_recipe(name, seed, progress=progress)
+    model, history, train = train_recipe(name, seed, settings, progress=progress)
     seconds = time.perf_counter() - start
-    recipe = RECIPES[name]()
+    recipe = recipe_of(name, settings)
     test = load(recipe.dataset, "test")
     with one_thread():
         right = correct(predict(model, test.x), test.y)
@@ -124,9 +142,10 @@ def _train_and_store(name: str, seed: int, mark: str, progress: bool) -> nn.Modu
         "network": describe(model),
         "data": {f"{recipe.dataset}/{part.split}": part.checksum for part in (train, test)},
         "seconds": round(seconds, 1),
-        **_machine(),
+        "date": today(),
+        **environment(),
     }
-    file = _file(results_folder() if len(content) <= COMMITTED else cache_folder(), name, seed)
+    file = _file(results_folder() if len(content) <= COMMITTED else cache_folder(), label, seed)
     _store(file, content, card)
     return _load(file, card, seed)  # as next time: the memory layout of weights changes last bits of outputs
 
@@ -148,15 +167,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return getattr(value, "__qualname__", None) or repr(value)
-
-
-def _machine() -> dict[str, Any]:
-    """Date, processor and versions: who wants the same bits needs the same of these."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf8").splitlines() if info.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return {
-        "date": datetime.date.today().isoformat(),
-        "cpu": names[0] if names else platform.processor() or platform.machine(),
-        "versions": {"python": platform.python_version(), "torch": str(torch.__version__).partition("+")[0]},
-    }
