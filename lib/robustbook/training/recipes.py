@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..defenses.moments import moment_loss
 from ..registry import Registry
 
 
@@ -62,22 +63,20 @@ def lenet5_mnist_small() -> Recipe:
     )
 
 
+def _moment_fit(sigma: float, alpha: float, **fit: Any) -> dict[str, Any]:
+    """Adam at 1e-3; with alpha > 0 the moment regulariser for noise of standard deviation sigma."""
+    loss = {"loss": moment_loss(sigma, alpha)} if alpha else {}
+    return {"optimizer": "adam", "lr": 1e-3, "channels_last": True, **loss, **fit}
+
+
 @RECIPES.add("moment-lenet-mnist")
-def moment_lenet_mnist() -> Recipe:
+def moment_lenet_mnist(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
     """The moment paper's LeNet on MNIST, as published but for Adam's rate (1e-3), batch and 3 epochs."""
-    return Recipe(
-        network="moment-lenet",
-        dataset="mnist",
-        fit={"epochs": 3, "batch_size": 100, "optimizer": "adam", "lr": 1e-3, "channels_last": True},
-    )
+    return Recipe("moment-lenet", "mnist", _moment_fit(sigma, alpha, epochs=3, batch_size=100))
 
 
 @RECIPES.add("moment-lenet-mnist-small")
-def moment_lenet_mnist_small() -> Recipe:
+def moment_lenet_mnist_small(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
     """The moment paper's LeNet, a quarter as wide, on the subset that ships with the book: seconds."""
-    return Recipe(
-        network="moment-lenet",
-        dataset="mnist-small",
-        options={"width": 0.25},
-        fit={"epochs": 8, "batch_size": 50, "optimizer": "adam", "lr": 2e-3, "channels_last": True},
-    )
+    fit = _moment_fit(sigma, alpha, epochs=8, batch_size=50, lr=2e-3)
+    return Recipe("moment-lenet", "mnist-small", fit, options={"width": 0.25})
