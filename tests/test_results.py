@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import psutil
 import pytest
 from robustbook.cli import main
 from robustbook.errors import BookError
@@ -117,6 +118,43 @@ def test_killed_at_random_moments_nothing_is_lost_or_repeated(house):
     assert len(rows_of(folder)) == 40
 
 
+def test_workers_of_a_killed_run_end_with_it(house):
+    """Only the caller is killed; its workers, in the middle of long rows, must not go on for nobody."""
+    folder, _ = house
+    start = [
+        sys.executable,
+        "-c",
+        "from robustbook.cli import main; main()",
+        "run",
+        "toy",
+        "--engine",
+        "local",
+    ]
+    process = subprocess.Popen(
+        start, cwd=folder, env={**os.environ, "TOY_SLOW": "300"}, stderr=subprocess.DEVNULL
+    )
+    give_up = time.monotonic() + 60
+    workers = []
+    while len(workers) < 2 and time.monotonic() < give_up:
+        time.sleep(0.2)
+        children = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+    assert len(workers) == 2
+    # A worker watches once it has its first row: by then it has loaded torch.
+    while time.monotonic() < give_up and any(w.num_threads() < 2 or "torch" not in maps(w) for w in workers):
+        time.sleep(0.2)
+    time.sleep(1)
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
+
+
+def maps(process):
+    """The files a process has mapped, as one text."""
+    return Path(f"/proc/{process.pid}/maps").read_text()
+
+
 def test_engines_give_the_same_bytes(house, tmp_path):
     """Inline, two local processes, and a real Dask cluster: scheduler and two workers on loopback."""
     folder, call = house
@@ -175,7 +213,7 @@ def test_stale_rows_are_listed_verified_and_recomputed(house):
     source = folder / "notebooks" / "toy.md"
     text = source.read_text()
 
-    source.write_text(text.replace("time.sleep(pause)", "time.sleep(2 * pause)"))
+    source.write_text(text.replace("time.sleep(pause +", "time.sleep(2 * pause +"))
     assert " 4      0      4" in call("run", "toy", "--profile", "smoke", "--dry-run").stdout
     verified = call("run", "toy", "--profile", "smoke", "--verify")
     assert verified.returncode == 0 and "4 rows re-signed" in verified.stdout
@@ -235,6 +273,11 @@ MISTAKES = {
     "figure": (["figures", "toy-wafe"], "did you mean toy-wave"),
     "no scheduler": (["run", "toy", "--engine", "dask"], "--scheduler"),
 }
+
+
+def test_without_arguments_the_command_explains_itself(house):
+    done = house[1]()
+    assert done.returncode == 2 and "Commands:" in done.stdout and len(done.stdout.splitlines()) > 8
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -39,6 +39,9 @@ def main() -> None:
         code = _complain(str(error), 2)
     except click.exceptions.Abort:
         code = _complain("interrupted; finished rows are stored, the same command goes on from there", 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 2
     except click.ClickException as error:
         code = _complain(error.format_message(), 2)
     except KeyboardInterrupt:
