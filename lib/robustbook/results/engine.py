@@ -37,21 +37,10 @@ class Outcome:
     trace: str = ""
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One torch thread inside, the former number afterwards."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def measure(function: Callable[..., Any], row: Row, rehearse: bool) -> Outcome:
     """Measure one row; runs in the worker."""
+    from ..threads import one_thread  # loads torch, which the process that only plans does without
+
     start = time.perf_counter()
     value, error, trace = None, "", ""
     with one_thread(), rehearsal(rehearse), recording() as data:

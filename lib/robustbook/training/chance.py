@@ -41,14 +41,3 @@ def isolated(seed: int, device: torch.device) -> Iterator[None]:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
         yield
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One torch thread: sums differ in the last bits with their number."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

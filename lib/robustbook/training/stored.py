@@ -17,8 +17,8 @@ from ..networks import describe, make
 from ..provenance import environment, today
 from ..rehearsal import rehearsing
 from ..storage import cache_folder, locked, replacing, results_folder, sha256, write_json
+from ..threads import one_thread
 from ..usage import note_data
-from .chance import one_thread
 from .evaluation import correct, predict
 from .history import History
 from .loop import fit

@@ -1,0 +1,79 @@
+"""What a training step costs: plain, regularised, and with 21-fold noisy augmentation, side by side.
+
+    python benchmarks/moments.py [rounds]
+
+One run, one thread, equal batches of the moment paper's LeNet. The kinds of step take turns, so that whatever
+else the machine does hits them alike; medians are compared. Writes results/benchmarks/moments.csv and .json.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import pandas as pd
+import torch
+from robustbook.defenses.moments import moment_loss
+from robustbook.networks import make
+from robustbook.provenance import environment, today
+from robustbook.storage import results_folder, write_json, write_text
+from robustbook.training import cross_entropy_loss
+
+BATCH, FOLDS, SIGMA = 100, 21, 0.25
+
+
+def stepper(loss: Callable, channels_last: bool = True) -> Callable[[torch.Tensor, torch.Tensor], None]:
+    """A function that takes one optimiser step on a network of its own."""
+    model = make("moment-lenet", seed=0)
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss(model, x, y)[0].backward()
+        optimizer.step()
+
+    return step
+
+
+def main(rounds: int = 15) -> pd.DataFrame:
+    """Time the three kinds of step in turn; one augmented 'step' is the same images, 21-fold."""
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.rand(BATCH, 1, 28, 28, generator=generator), torch.arange(BATCH) % 10
+    plain, regularised = stepper(cross_entropy_loss), stepper(moment_loss(SIGMA, 1.0))
+    augmented = stepper(cross_entropy_loss)
+
+    def fold() -> None:
+        augmented(x, y)
+        for _ in range(FOLDS - 1):
+            augmented(x + SIGMA * torch.randn(x.shape, generator=generator), y)
+
+    kinds = {"plain": lambda: plain(x, y), "regularised": lambda: regularised(x, y), f"{FOLDS}-fold": fold}
+    times: dict[str, list[float]] = {name: [] for name in kinds}
+    for _ in range(rounds + 1):  # the first round warms up
+        for name, step in kinds.items():
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
+    return pd.DataFrame(
+        [
+            {
+                "step": name,
+                "images": BATCH,
+                "milliseconds": round(1e3 * t, 2),
+                "ratio": round(t / medians["plain"], 3),
+            }
+            for name, t in medians.items()
+        ]
+    )
+
+
+if __name__ == "__main__":
+    table = main(*map(int, sys.argv[1:2]))
+    folder = results_folder() / "benchmarks"
+    write_text(folder / "moments.csv", table.to_csv(index=False, lineterminator="\n"))
+    write_json(folder / "moments.json", {**environment(), "date": today(), "batch": BATCH, "threads": 1})
+    print(table.to_string(index=False))
