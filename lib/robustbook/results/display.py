@@ -32,8 +32,11 @@ def _base64(content: bytes) -> str:
 
 
 def _cell(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
     if isinstance(value, float):
         return "–" if pd.isna(value) else f"{value:.4g}"
     if isinstance(value, (tuple, list)):
@@ -52,11 +55,9 @@ def _grid(frame: pd.DataFrame) -> str:
         for name in frame.columns
     )
     rows = []
-    for _, line in frame.iterrows():
-        cells = [
-            f'<td class="rb-{"num" if isinstance(v, (int, float)) else "text"}">{html.escape(_cell(v))}</td>'
-            for v in (x.item() if hasattr(x, "item") else x for x in line)
-        ]
+    for line in frame.itertuples(index=False, name=None):
+        kinds = ["num" if name in numeric else "text" for name in frame.columns]
+        cells = [f'<td class="rb-{k}">{html.escape(_cell(v))}</td>' for k, v in zip(kinds, line, strict=True)]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<div class="rb-scroll"><table class="rb-table"><thead><tr>{head}</tr></thead>'
