@@ -28,6 +28,9 @@ TOLERANCES = {
     "all_of_1_kept": (0.0, 8.0),
     "all_of_5_kept": (0.0, 10.0),
     "all_of_20_kept": (0.0, 12.0),
+    "kept": (0.0, 12.0),
+    "fooled": (0.0, 15.0),
+    "mean_squared": (0.3, 1e-6),
 }
 DEFAULT = (0.15, 1e-6)
 WORDS_A_LINE = 8

@@ -5,7 +5,7 @@ import pytest
 from robustbook.claims import RULES, everywhere, exceeds, rank_correlation
 from robustbook.claims.core import Finding, Rule, all_rules, apply
 from robustbook.errors import BookError
-from robustbook.published import claims
+from robustbook.published import claims, numbers
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,36 @@ def norms(ratio, gaps):
     return [pd.DataFrame({"dimension": [1, 784], "ratio": [0.8, ratio]}), pd.DataFrame(table)]
 
 
+def paper_t4():
+    """The paper's own Table 4 in the shape of ours."""
+    table = numbers("MOMENT-T4")
+    name = table["row"].str.split(" / sigma=", expand=True)
+    sigma = name[1].astype(float).replace(0.12, 0.125)
+    table = table.assign(model=table["model"], data=table["dataset"].str.lower(), sigma=sigma, seed=0)
+    keys = ["model", "data", "sigma", "seed"]
+    scores = table[table["column"].isin(["GNR", "ACC"])].pivot(index=keys, columns="column", values="value")
+    energy = table[~table["column"].isin(["GNR", "ACC"])].rename(columns={"value": "mean_squared"})
+    energy = energy.assign(attack=energy["column"])[[*keys, "attack", "mean_squared"]]
+    return energy.merge(scores.rename(columns={"GNR": "gnr"}), on=keys)
+
+
+def t4(gnr, energy):
+    """A made-up table: GNR and energy by sigma, two seeds, two attacks."""
+    levels, lenet = (0.0, 0.125, 0.25), {"model": "LeNet", "data": "mnist"}
+    lines = [
+        {**lenet, "sigma": s, "seed": k, "attack": a, "gnr": g + k / 100, "mean_squared": e}
+        for k in (0, 1)
+        for a in ("PGD", "DF2")
+        for s, g, e in zip(levels, gnr, energy, strict=True)
+    ]
+    return [pd.DataFrame(lines)]
+
+
+def paper_lenet():
+    table = paper_t4()
+    return [table[(table["model"] == "LeNet") & (table["data"] == "mnist")]]
+
+
 NOISES = ("fixed-norm", "gaussian")
 LEVELS = (0.0625, 0.125, 0.5)
 CASES = [
@@ -83,6 +113,16 @@ CASES = [
     ("MOMENT-C05", norms(0.9997, (0.1, 3.0)), "inconclusive"),
     ("MOMENT-C05", norms(0.9997, (2.0, 2.1)), "not reproduced"),
     ("MOMENT-C05", norms(0.9900, (0.1, 0.2)), "not reproduced"),
+    ("MOMENT-C13", [paper_t4()], "reproduced"),
+    ("MOMENT-C13", t4((90, 95, 94), (1, 1, 1)), "direction only"),
+    ("MOMENT-C13", t4((90, 89, 94), (1, 1, 1)), "not reproduced"),
+    ("MOMENT-C14", [paper_t4()], "reproduced"),
+    ("MOMENT-C14", t4((90, 95, 96), (1, 2, 3)), "direction only"),
+    ("MOMENT-C14", t4((90, 95, 96), (1, 0.5, 3)), "not reproduced"),
+    ("MOMENT-C15", [paper_t4()], "not reproduced"),  # as the errata say: AlexNet on CIFAR-10
+    ("MOMENT-C15", paper_lenet(), "reproduced"),
+    ("MOMENT-C16", [paper_t4()], "not reproduced"),  # LeNet on CIFAR-100 at two sigmas
+    ("MOMENT-C16", paper_lenet(), "reproduced"),
 ]
 
 

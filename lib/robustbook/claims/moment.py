@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from .core import DIRECTION, NOT_REPRODUCED, Finding, rule
+from .core import DIRECTION, INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, Finding, rule
 from .decide import everywhere, exceeds, rank_correlation, spread
 
 STANDARD_ERRORS = 4.0
@@ -12,6 +12,7 @@ SMALL_SIGMA = 0.125
 PIXELS = 784
 NORM_TOLERANCE = 1e-3
 GNR_TOLERANCE = 1.0
+SMALLEST_GAIN, MEDIAN_GAIN = 10.0, 100.0
 
 
 @rule("MOMENT-C01", "MOMENT-P1")
@@ -79,3 +80,81 @@ def fixed_norm_stands_in(norms: pd.DataFrame, gnr: pd.DataFrame) -> Finding:
     if abs(ratio - 1) > NORM_TOLERANCE:
         verdict = NOT_REPRODUCED
     return Finding(verdict, text, float(gap.mean()))
+
+
+def _by_seed(table: pd.DataFrame, value: str, extra: list[str]) -> pd.DataFrame:
+    """`value` with one column a training sigma; a row each for model, data set, seed (and `extra`)."""
+    keys = ["model", "data", "seed", *extra]
+    return table.pivot_table(index=keys, columns="sigma", values=value)
+
+
+def _gains(table: pd.DataFrame, value: str, extra: list[str]) -> pd.DataFrame:
+    """Ratio to the plain network (sigma 0) of the same model, data set and seed."""
+    wide = _by_seed(table, value, extra)
+    return wide.drop(columns=0.0).div(wide[0.0], axis=0)
+
+
+@rule("MOMENT-C13", "MOMENT-T4")
+def gnr_grows_with_sigma(table: pd.DataFrame) -> Finding:
+    """GNR rises at every step of the training sigma, on LeNet and MNIST."""
+    lenet = table[(table["model"] == "LeNet") & table["data"].str.startswith("mnist")]
+    wide = _by_seed(lenet, "gnr", [])
+    steps = wide.diff(axis=1).iloc[:, 1:]
+    verdicts = {exceeds(steps[sigma], 0.0) for sigma in steps}
+    above = wide.drop(columns=0.0).sub(wide[0.0], axis=0)
+    text = "GNR " + ", ".join(f"{mean:.2f} (sigma {s:g})" for s, mean in wide.mean().items())
+    verdict = REPRODUCED if verdicts == {REPRODUCED} else INCONCLUSIVE
+    if NOT_REPRODUCED in verdicts:  # a step goes down: at best all sigmas are above none
+        risen = {exceeds(above[sigma], 0.0) for sigma in above}
+        verdict = DIRECTION if risen == {REPRODUCED} else NOT_REPRODUCED
+    return Finding(verdict, text, float(above.mean().max()))
+
+
+@rule("MOMENT-C14", "MOMENT-T4")
+def energies_grow_by_orders(table: pd.DataFrame) -> Finding:
+    """All attacks need more energy on LeNet and MNIST: 10 times at least, 100 times in the median."""
+    lenet = table[(table["model"] == "LeNet") & table["data"].str.startswith("mnist")]
+    gains = _gains(lenet[lenet["attack"] != "DDN"], "mean_squared", ["attack"])
+    least = gains.groupby("seed").min().min(axis=1)
+    middle = gains.groupby("seed").apply(lambda g: g.stack().median())
+    text = f"energy ratio at least {least.mean():.2f}, median {middle.mean():.2f} (the claim: 10 and 100)"
+    both = {exceeds(least, SMALLEST_GAIN, null=1.0), exceeds(middle, MEDIAN_GAIN, null=1.0)}
+    return Finding(_weakest(both), text, float(middle.mean()))
+
+
+@rule("MOMENT-C15", "MOMENT-T4")
+def energies_grow_everywhere(table: pd.DataFrame) -> Finding:
+    """Every attack needs more energy for every model, data set and sigma."""
+    gains = _gains(table[table["attack"] != "DDN"], "mean_squared", ["attack"])
+    cells = gains.groupby(["model", "data", "attack"]).mean()
+    width = gains.groupby(["model", "data", "attack"]).std().fillna(0)
+    clear = ((cells - 1) > width).to_numpy()
+    worst = float(cells.min().min())
+    text = f"{int((cells > 1).to_numpy().sum())} of {cells.size} cells above 1, smallest ratio {worst:.2f}"
+    verdict = everywhere(clear)
+    if verdict == NOT_REPRODUCED and ((cells + width) > 1).to_numpy().all():
+        verdict = INCONCLUSIVE
+    return Finding(verdict, f"{text}; measured on {_scope(table)}", worst)
+
+
+@rule("MOMENT-C16", "MOMENT-T4")
+def gnr_grows_everywhere(table: pd.DataFrame) -> Finding:
+    """GNR is above the plain network's for every model and sigma."""
+    wide = _by_seed(table, "gnr", [])
+    above = wide.drop(columns=0.0).sub(wide[0.0], axis=0)
+    groups = [part for _, part in above.groupby(["model", "data"])]
+    verdicts = {exceeds(part[sigma].dropna(), 0.0) for part in groups for sigma in part}
+    worst = float(above.groupby(["model", "data"]).mean().min().min())
+    return Finding(
+        _weakest(verdicts), f"smallest gain {worst:+.2f} points; measured on {_scope(table)}", worst
+    )
+
+
+def _weakest(verdicts: set[str]) -> str:
+    """The verdict on a claim that needs all of several things."""
+    return next(v for v in (NOT_REPRODUCED, INCONCLUSIVE, DIRECTION, REPRODUCED) if v in verdicts)
+
+
+def _scope(table: pd.DataFrame) -> str:
+    pairs = table[["model", "data"]].drop_duplicates().itertuples(index=False)
+    return ", ".join(f"{model}/{data}" for model, data in pairs)

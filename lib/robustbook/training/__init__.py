@@ -6,7 +6,7 @@ from .history import History, Record
 from .loop import Loss, Transform, cross_entropy_loss, fit
 from .recipes import RECIPES, Recipe
 from .schedules import OPTIMIZERS, SCHEDULES
-from .stored import train_recipe, trained
+from .stored import recipe_of, train_recipe, trained
 
 __all__ = [
     "OPTIMIZERS",
@@ -22,6 +22,7 @@ __all__ = [
     "evaluating",
     "fit",
     "predict",
+    "recipe_of",
     "split",
     "train_recipe",
     "trained",

@@ -80,3 +80,11 @@ def moment_lenet_mnist_small(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
     """The moment paper's LeNet, a quarter as wide, on the subset that ships with the book: seconds."""
     fit = _moment_fit(sigma, alpha, epochs=8, batch_size=50, lr=2e-3)
     return Recipe("moment-lenet", "mnist-small", fit, options={"width": 0.25})
+
+
+@RECIPES.add("moment-lenet-mnist-paper")
+def moment_lenet_mnist_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's LeNet on MNIST with the settings of its Table 2: up to 100 epochs, for a GPU."""
+    plateau = {"schedule": "plateau", "schedule_options": {"factor": 0.9, "patience": 3}, "patience": 10}
+    fit = _moment_fit(sigma, alpha, epochs=100, batch_size=1000, lr=1e-4, **plateau)
+    return Recipe("moment-lenet", "mnist", fit)
