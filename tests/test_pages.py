@@ -76,6 +76,14 @@ def test_scorecard_shows_the_larger_scale_and_links_to_the_cell(store, build_fol
     assert 'href="../notebooks/moments.html#moment-c01"' in line
 
 
+def test_a_verdict_at_smoke_scale_does_not_count(store, build_folder):
+    save_verdict(store, "smoke", "MOMENT-C01", "reproduced", "on twenty images")
+    line = row(pages.scorecard("MOMENT"), "moment-c01")
+    assert "rb-not-yet-measured" in line and "rb-reproduced" not in line
+    assert "Tried at smoke scale only (reproduced): on twenty images" in line
+    assert "<strong>140</strong>" in pages.counts()._repr_html_()
+
+
 def test_counts_add_up(store, build_folder):
     save_verdict(store, "laptop", "MOMENT-C01", "direction only")
     page = pages.counts()._repr_html_()

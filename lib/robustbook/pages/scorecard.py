@@ -18,13 +18,18 @@ def counts() -> Page:
     per: dict[str, Counter[str]] = {}
     for paper, short in published.papers()[["paper", "short"]].itertuples(index=False):
         ids = published.claims(paper).claim_id
-        per[short] = Counter(verdicts[i]["verdict"] if i in verdicts else UNMEASURED for i in ids)
+        per[short] = Counter(_counted(verdicts.get(i)) for i in ids)
     total = sum(per.values(), Counter())
     items = "".join(f"<li><strong>{total[v]}</strong> {badge(v)}</li>" for v in order)
     rows = [("", [name, *(found[v] for v in order), found.total()]) for name, found in per.items()]
     return Page(
         f'<ul class="rb-counts">{items}</ul>', grid(["paper", *order, "claims"], rows, kind="rb-compact")
     )
+
+
+def _counted(found: dict[str, str] | None) -> str:
+    """The verdict that counts: one at smoke scale shows that the rule works, not what the claim is worth."""
+    return found["verdict"] if found and found["profile"] != "smoke" else UNMEASURED
 
 
 def scorecard(paper: str | None = None) -> Page:
@@ -43,6 +48,9 @@ def _judgement(line: Any, found: dict[str, str] | None) -> Raw:
     """Badge, evidence, and where and at what scale it was measured; or where it will be."""
     if found:
         where = stored.place(found["chapter"], line.claim_id)
+        if found["profile"] == "smoke":
+            tried = f"Tried at smoke scale only ({found['verdict']}): {found['evidence']}"
+            return lines(badge(UNMEASURED), small(tried), small(where))
         return lines(badge(found["verdict"]), found["evidence"], small(f"{found['profile']}: ", where))
     chapter = stored.chapter_of()[line.artifact_ids.split(";")[0]]
     note = "; needs paper scale" if line.scale == "paper" else ""
