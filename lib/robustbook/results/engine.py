@@ -96,9 +96,26 @@ def outcomes(
 
 
 @contextlib.contextmanager
+def _quiet_interrupt() -> Iterator[None]:
+    """Keep off the terminal what loky's manager thread says when Ctrl-C empties its list of tasks."""
+    usual = threading.excepthook
+
+    def hook(problem: threading.ExceptHookArgs) -> None:
+        name = problem.thread.name if problem.thread else ""
+        if not (name.startswith("ExecutorManagerThread") and problem.exc_type is KeyError):
+            usual(problem)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = usual
+
+
+@contextlib.contextmanager
 def _backend(engine: str, jobs: int, scheduler: str | None) -> Iterator[None]:
     if engine == "local":
-        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        with _quiet_interrupt(), joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
             yield
         return
     from distributed import Client
