@@ -80,7 +80,7 @@ def note(table: Table, wanted: str) -> str:
     notes = []
     if table.profile != wanted:
         notes.append(
-            f"Computed at <b>{table.profile}</b> scale: no {wanted} rows are stored yet. "
+            f"Computed at <b>{table.profile}</b> scale: its {wanted} rows are not complete yet. "
             f"<code>robustbook run {table.id} --profile {wanted}</code> computes them."
         )
     if table.stale:
