@@ -186,7 +186,7 @@ def verify_tables(jobs: list[Job], profile: str) -> None:
 
 def _unchanged(state: State, row: Row) -> bool:
     from ..results.engine import measure
-    from ..results.rows import _texts, split
+    from ..results.rows import as_text, split
 
     outcome = measure(state.experiment.function, row, rehearse=False)
     if outcome.error:
@@ -196,4 +196,4 @@ def _unchanged(state: State, row: Row) -> bool:
         {k: v for k, v in line.items() if k in record}
         for line, record in zip(state.stored.records[row.id], records, strict=False)
     ]
-    return stored == [_texts(record) for record in records]
+    return stored == [as_text(record) for record in records]

@@ -104,7 +104,7 @@ class RowStore:
     def put(self, row: Row, outcome: Any, *, seconds: float, note: Record, order: list[str]) -> None:
         """Add or replace one measured row; safe against being killed and against a second run."""
         records, arrays = split(outcome)
-        lines = [{"row": row.id, **_texts(row.params), **_texts(record)} for record in records]
+        lines = [{"row": row.id, **as_text(row.params), **as_text(record)} for record in records]
         with locked(self.csv):
             stored = self.read()
             environment = {k: note[k] for k in ("cpu", "versions")}
@@ -173,7 +173,7 @@ class RowStore:
         write_text(self.csv, _csv_text(lines, columns))
 
 
-def _texts(record: Record) -> dict[str, str]:
+def as_text(record: Record) -> dict[str, str]:
     """Shortest text that reads back as the same value."""
     return {k: "" if v is None else repr(v) if isinstance(v, float) else str(v) for k, v in record.items()}
 
