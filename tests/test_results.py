@@ -209,7 +209,11 @@ def test_a_failing_row_is_named_and_the_others_are_kept(house):
 
 def test_stale_rows_are_listed_verified_and_recomputed(house):
     folder, call = house
+    assert "size not known yet" in call("run", "toy", "--profile", "smoke", "--dry-run").stdout
     call("run", "toy", "--profile", "smoke", "--engine", "inline")
+    again = call("run", "toy", "--profile", "smoke", "--fresh", "--dry-run").stdout
+    stored = sum(file.stat().st_size for file in (folder / "results/smoke/toy").glob("[!.]*"))
+    assert f"about {stored / 1000:.0f} kB of rows" in again
     source = folder / "notebooks" / "toy.md"
     text = source.read_text()
 

@@ -28,6 +28,14 @@ class Job:
         return sum(self.state.estimate(row) for row in self.rows)
 
     @property
+    def kilobytes(self) -> float:
+        """Disk the rows will take, if they are like those already stored."""
+        store = self.state.experiment.store(self.state.profile)
+        files = [store.csv, store.json, *store.folder.glob(f"{store.name}-*.npz")]
+        size = sum(file.stat().st_size for file in files if file.exists())
+        return size / 1000 * len(self.rows) / len(self.state.stored.meta)
+
+    @property
     def name(self) -> str:
         """Chapter and experiment."""
         return f"{self.state.experiment.chapter}/{self.state.experiment.name}"
@@ -77,10 +85,9 @@ def show_plan(jobs: list[Job], profile: str, cores: int) -> None:
         )
     rows = sum(len(job.rows) for job in jobs)
     total = sum(job.seconds for job in jobs) / MINUTE
-    click.echo(
-        f"profile {profile}: {rows} rows, about {total / cores:.1f} minutes on {cores} cores, "
-        f"{max(1, rows // 4)} kB of tables"
-    )
+    known = [job for job in jobs if job.state.stored.meta]
+    disk = f"about {sum(job.kilobytes for job in known):.0f} kB of rows" if known else "size not known yet"
+    click.echo(f"profile {profile}: {rows} rows, about {total / cores:.1f} minutes on {cores} cores, {disk}")
 
 
 @click.command()
