@@ -96,7 +96,7 @@ def test_lock_accepts_the_oldest_python() -> None:
             package = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-        wanted = SpecifierSet(package.metadata["Requires-Python"] or "")
+        wanted = SpecifierSet(package.metadata.get("Requires-Python") or "")
         if package.version.split("+")[0] == version and not wanted.contains("3.11.0"):
             unwilling.append(f"{name} {version} needs Python {wanted}")
     assert not unwilling
