@@ -21,6 +21,17 @@ from ..networks import Normalise
 
 LINEAR_MAPS = (nn.Conv2d, nn.Linear)
 AFFINE = (*LINEAR_MAPS, Normalise, nn.Flatten, nn.Identity)
+INVERSE_ROOT = 1 / math.sqrt(2 * math.pi)
+
+
+def _weights(mu: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+    """2 Phi(mu/sigma) and sqrt(2 pi) phi(mu/sigma), the constants left out to save passes over memory."""
+    noisy = sigma > torch.finfo(sigma.dtype).tiny
+    z = mu * (-math.sqrt(0.5) / torch.where(noisy, sigma, 1.0))
+    if not noisy.all():  # the limit sigma -> 0: Phi becomes a step and phi vanishes
+        z = torch.where(noisy, z, torch.where(mu > 0, -torch.inf, torch.inf))
+    cdf = torch.erfc(z)  # erfc keeps the small values far below 0 exact
+    return cdf, z.square_().neg_().exp_()
 
 
 class _ReluMean(torch.autograd.Function):
@@ -28,15 +39,10 @@ class _ReluMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, mu: Tensor, sigma: Tensor) -> Tensor:
-        noisy = sigma > 0
-        z = mu / torch.where(noisy, sigma, 1.0)
-        if not noisy.all():  # the limit sigma -> 0: Phi becomes a step and phi vanishes
-            z = torch.where(noisy, z, torch.where(mu > 0, torch.inf, -torch.inf))
-        cdf = torch.erfc(z * -math.sqrt(0.5)).mul_(0.5)  # erfc keeps the small values far below 0 exact
-        pdf = z.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
-        ctx.save_for_backward(cdf, pdf)
+        weights = _weights(mu, sigma)
+        ctx.save_for_backward(*weights)
         ctx.shapes = mu.shape, sigma.shape
-        return torch.addcmul(mu * cdf, sigma, pdf)
+        return (weights[1] * (sigma * INVERSE_ROOT)).addcmul_(mu, weights[0], value=0.5)
 
     @staticmethod
     @once_differentiable
@@ -45,8 +51,8 @@ class _ReluMean(torch.autograd.Function):
         mu_shape, sigma_shape = ctx.shapes
         wants_mu, wants_sigma = ctx.needs_input_grad
         return (
-            (grad * cdf).sum_to_size(mu_shape) if wants_mu else None,
-            (grad * pdf).sum_to_size(sigma_shape) if wants_sigma else None,
+            (grad * cdf).mul_(0.5).sum_to_size(mu_shape) if wants_mu else None,
+            (grad * pdf).sum_to_size(sigma_shape) * INVERSE_ROOT if wants_sigma else None,
         )
 
 
@@ -153,11 +159,17 @@ class MomentLoss:
     alpha: float
 
     def __call__(self, model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss, and the outputs for the clean images. Both terms share the first affine pass."""
+        """The loss, and the outputs for the clean images.
+
+        Both terms share the first affine pass, and go through the dense layers as one batch: their large
+        weights are then read once.
+        """
         affine, rest = split_first_relu(model)
         mu, sigma = first_layer_moments(affine, x, self.sigma**2)
-        logits = rest(torch.relu(mu))
-        return cross_entropy(logits, y) + self.alpha * cross_entropy(rest(relu_mean(mu, sigma)), y), logits
+        cut = next((i for i, layer in enumerate(rest) if isinstance(layer, nn.Flatten)), len(rest))
+        body, head = rest[:cut], rest[cut:]
+        logits, mean = head(torch.cat([body(torch.relu(mu)), body(relu_mean(mu, sigma))])).chunk(2)
+        return cross_entropy(logits, y) + self.alpha * cross_entropy(mean, y), logits
 
 
 def moment_loss(sigma: float | Tensor, alpha: float) -> MomentLoss:
