@@ -15,6 +15,7 @@ from collections.abc import Callable
 import pandas as pd
 import torch
 from robustbook.defenses.moments import moment_loss
+from robustbook.memory import keep_memory
 from robustbook.networks import make
 from robustbook.provenance import environment, today
 from robustbook.storage import results_folder, write_json, write_text
@@ -40,6 +41,7 @@ def stepper(loss: Callable, channels_last: bool = True) -> Callable[[torch.Tenso
 
 def main(rounds: int = 20) -> pd.DataFrame:
     """Time the kinds of step in turn; N-fold augmentation takes N augmented steps for the same images."""
+    keep_memory()
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     x, y = torch.rand(BATCH, 1, 28, 28, generator=generator), torch.arange(BATCH) % 10

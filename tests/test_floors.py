@@ -16,7 +16,7 @@ LIBRARY = ROOT / "lib" / "robustbook"
 LINES = 300
 
 FLOORS = {
-    0: "__init__ errors registry storage rehearsal usage provenance threads vision fingerprint "
+    0: "__init__ errors registry storage rehearsal usage provenance memory threads vision fingerprint "
     "datasets networks spectral",
     1: "training attacks defenses augmentations corruptions",
     2: "measures framework",

@@ -47,6 +47,11 @@ def everywhere(met: Any, direction: Any = None) -> str:
     return NOT_REPRODUCED
 
 
+def weakest(verdicts: set[str]) -> str:
+    """The verdict on a claim that needs all of several things."""
+    return next(v for v in (NOT_REPRODUCED, INCONCLUSIVE, DIRECTION, REPRODUCED) if v in verdicts)
+
+
 def rank_correlation(x: Any, y: Any) -> float:
     """Spearman's rank correlation; 0 where one side is constant."""
     from scipy import stats  # slow to import, and most commands judge nothing

@@ -11,7 +11,7 @@ from ..storage import sha256
 PACKAGE = __name__.partition(".")[0]
 UPPER_FLOORS = {"results", "published", "claims", "figures", "cli", "build", "execute", "pages"}
 # Code that can refuse, store, speed up or announce a row, but not change its numbers.
-NEUTRAL = {"errors", "storage", "registry", "rehearsal", "vision", "fingerprint", "usage", "provenance"}
+NEUTRAL = set("errors storage registry rehearsal vision fingerprint usage provenance memory".split())
 NEUTRAL_LEAVES = {"progress", "fetch", "subset"}
 Key = tuple[str, str]  # module, name
 

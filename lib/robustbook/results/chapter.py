@@ -47,12 +47,12 @@ class Chapter:
         self._tables: dict[str, Table] = {}
 
     def settings(self, **three: tuple[Any, Any, Any]) -> display.Html:
-        """State each setting as (smoke, laptop, paper); returns the table that shows them."""
+        """State each setting as (smoke, laptop, paper); returns a table of those given."""
         for name, values in three.items():
             if not isinstance(values, tuple) or len(values) != len(PROFILES):
                 raise BookError(f"setting '{name}' needs three values: (smoke, laptop, paper)")
         self._settings.update(three)
-        return display.settings_table(self._settings, PROFILES, self.profile)
+        return display.settings_table(three, PROFILES, self.profile)
 
     def at(self, profile: str) -> SimpleNamespace:
         """The settings of a profile."""

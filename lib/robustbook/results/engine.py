@@ -17,6 +17,7 @@ from typing import Any
 import joblib
 
 from ..errors import BookError
+from ..memory import keep_memory
 from ..provenance import environment, today
 from ..rehearsal import rehearsal
 from ..usage import recording
@@ -41,6 +42,7 @@ def measure(function: Callable[..., Any], row: Row, rehearse: bool) -> Outcome:
     """Measure one row; runs in the worker."""
     from ..threads import one_thread  # loads torch, which the process that only plans does without
 
+    keep_memory()
     start = time.perf_counter()
     value, error, trace = None, "", ""
     with one_thread(), rehearsal(rehearse), recording() as data:

@@ -82,9 +82,74 @@ def moment_lenet_mnist_small(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
     return Recipe("moment-lenet", "mnist-small", fit, options={"width": 0.25})
 
 
-@RECIPES.add("moment-lenet-mnist-paper")
-def moment_lenet_mnist_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
-    """The moment paper's LeNet on MNIST with the settings of its Table 2: up to 100 epochs, for a GPU."""
+@RECIPES.add("moment-lenet-mnist-half")
+def moment_lenet_mnist_half(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's LeNet, half as wide: for sweeps over many settings on few images."""
+    fit = _moment_fit(sigma, alpha, epochs=3, batch_size=50)
+    return Recipe("moment-lenet", "mnist", fit, options={"width": 0.5})
+
+
+@RECIPES.add("moment-lenet-cifar10-half")
+def moment_lenet_cifar10_half(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's LeNet on CIFAR-10, half as wide."""
+    fit = _moment_fit(sigma, alpha, epochs=3, batch_size=50)
+    return Recipe("moment-lenet", "cifar10", fit, options={"width": 0.5})
+
+
+@RECIPES.add("moment-alexnet-cifar10-quarter")
+def moment_alexnet_cifar10_quarter(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's AlexNet on CIFAR-10, a quarter as wide, with Adam instead of SGD."""
+    fit = _moment_fit(sigma, alpha, epochs=8, batch_size=50)
+    return Recipe("moment-alexnet", "cifar10", fit, options={"width": 0.25})
+
+
+@RECIPES.add("moment-alexnet-cifar10-small")
+def moment_alexnet_cifar10_small(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's AlexNet, a sixteenth as wide, on the subset that ships with the book: seconds."""
+    fit = _moment_fit(sigma, alpha, epochs=2, batch_size=50, channels_last=False)  # 4 channels: no use
+    return Recipe("moment-alexnet", "cifar10-small", fit, options={"width": 0.0625})
+
+
+def _lenet_of_table_2(dataset: str, sigma: float, alpha: float) -> Recipe:
+    """LeNet's column of Table 2: Adam, up to 100 epochs, rate times 0.9 after 3 without progress."""
     plateau = {"schedule": "plateau", "schedule_options": {"factor": 0.9, "patience": 3}, "patience": 10}
     fit = _moment_fit(sigma, alpha, epochs=100, batch_size=1000, lr=1e-4, **plateau)
-    return Recipe("moment-lenet", "mnist", fit)
+    return Recipe("moment-lenet", dataset, fit)
+
+
+def _alexnet_of_table_2(dataset: str, sigma: float, alpha: float) -> Recipe:
+    """AlexNet's column of Table 2: SGD with Nesterov momentum, rate halved after 5 without progress."""
+    plateau = {"schedule": "plateau", "schedule_options": {"factor": 0.5, "patience": 5}, "patience": 20}
+    sgd = {"optimizer": "sgd", "lr": 0.1, "nesterov": True, "weight_decay": 5e-4, "channels_last": False}
+    fit = _moment_fit(sigma, alpha, epochs=100, batch_size=128, **plateau, **sgd)
+    return Recipe("moment-alexnet", dataset, fit)
+
+
+@RECIPES.add("moment-lenet-mnist-paper")
+def moment_lenet_mnist_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's LeNet on MNIST with the settings of its Table 2, for a GPU."""
+    return _lenet_of_table_2("mnist", sigma, alpha)
+
+
+@RECIPES.add("moment-lenet-cifar10-paper")
+def moment_lenet_cifar10_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The same on CIFAR-10."""
+    return _lenet_of_table_2("cifar10", sigma, alpha)
+
+
+@RECIPES.add("moment-lenet-cifar100-paper")
+def moment_lenet_cifar100_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The same on CIFAR-100."""
+    return _lenet_of_table_2("cifar100", sigma, alpha)
+
+
+@RECIPES.add("moment-alexnet-cifar10-paper")
+def moment_alexnet_cifar10_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The moment paper's AlexNet on CIFAR-10 with the settings of its Table 2, for a GPU."""
+    return _alexnet_of_table_2("cifar10", sigma, alpha)
+
+
+@RECIPES.add("moment-alexnet-cifar100-paper")
+def moment_alexnet_cifar100_paper(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
+    """The same on CIFAR-100."""
+    return _alexnet_of_table_2("cifar100", sigma, alpha)
