@@ -14,8 +14,8 @@ if sys.argv[1] == "keep":
 x = torch.ones(3_000_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(20):
-    a, b = x + 1, x * 2
-    del a, b
+    blocks = [x + i for i in range(8)]
+    del blocks
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
