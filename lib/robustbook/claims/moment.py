@@ -94,19 +94,6 @@ def _gains(table: pd.DataFrame, value: str, extra: list[str]) -> pd.DataFrame:
     return wide.drop(columns=0.0).div(wide[0.0], axis=0)
 
 
-@rule("MOMENT-C08", "MOMENT-T4")
-def accuracy_can_rise(table: pd.DataFrame) -> Finding:
-    """The best regularised LeNet is more accurate than the plain one, on MNIST and CIFAR-10."""
-    lenet = table[(table["model"] == "LeNet") & ~table["data"].str.startswith("cifar100")]
-    wide = _by_seed(lenet, "accuracy", [])
-    gain = wide.drop(columns=0.0).max(axis=1) - wide[0.0]
-    verdicts = {exceeds(part, 0.0) for _, part in gain.groupby("data")}
-    text = "; ".join(f"{data}: {part.mean():+.2f} points" for data, part in gain.groupby("data", sort=False))
-    if len(verdicts) and gain.index.get_level_values("data").nunique() < 2:
-        verdicts.add(INCONCLUSIVE)  # both data sets are needed
-    return Finding(weakest(verdicts), f"best sigma less plain, {text}", float(gain.mean()))
-
-
 @rule("MOMENT-C13", "MOMENT-T4")
 def gnr_grows_with_sigma(table: pd.DataFrame) -> Finding:
     """GNR rises at every step of the training sigma, on LeNet and MNIST."""
