@@ -6,22 +6,38 @@ come back unchanged.
 """
 
 from .additive_noise import additive_gaussian, additive_uniform
+from .bg import bg
 from .catalogue import ATTACKS, minimum
-from .deepfool import deepfool
+from .deepfool import deepfool, deepfool_subspaces
+from .ensemble import boundary_points, ensemble
 from .fgsm import fgsm
-from .foolbox_adapter import ddn
+from .foolbox_adapter import cw, ddn, fmn_l0
+from .jsma import jsma
 from .lbfgs import lbfgs
+from .one_pixel import one_pixel
 from .pgd import pgd, pgd_minimum
+from .sparse_random import sparse_random
+from .sparsefool import sparsefool
 
 __all__ = [
     "ATTACKS",
     "additive_gaussian",
     "additive_uniform",
+    "bg",
+    "boundary_points",
+    "cw",
     "ddn",
     "deepfool",
+    "deepfool_subspaces",
+    "ensemble",
     "fgsm",
+    "fmn_l0",
+    "jsma",
     "lbfgs",
     "minimum",
+    "one_pixel",
     "pgd",
     "pgd_minimum",
+    "sparse_random",
+    "sparsefool",
 ]

@@ -1,6 +1,7 @@
 """Mistakes that are named before an attack starts: one line each, with what to do instead."""
 
 import math
+from numbers import Real
 from typing import Any
 
 import torch
@@ -52,9 +53,12 @@ def _check_box(x: Tensor, box: Box) -> None:
     if box is None:
         return
     try:
-        low, high = (float(bound) for bound in box)
-    except (TypeError, ValueError):
-        raise BookError(f"box={box!r}; give (lowest, highest) or None") from None
+        bounds: list[Any] = list(box)
+    except TypeError:
+        bounds = []
+    if len(bounds) != 2 or not all(isinstance(bound, Real) for bound in bounds):
+        raise BookError(f"box={box!r}; give (lowest, highest) or None")
+    low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise BookError(f"box={box!r}; give two finite numbers, the lower one first, or None")
     least, most = x.detach().amin().item(), x.detach().amax().item()
@@ -106,3 +110,19 @@ def check_positive(**numbers: Any) -> None:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not 0 < value < math.inf:
             raise BookError(f"{name}={value!r}; give a positive number")
+
+
+def check_share(**numbers: Any) -> None:
+    """Numbers above 0, and 1 at most."""
+    for name, value in numbers.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 < value <= 1:
+            raise BookError(f"{name}={value!r}; give a part, above 0 and at most 1")
+
+
+def needed_box(box: Box, attack: str) -> tuple[float, float]:
+    """The bounds, for an attack that cannot do without."""
+    if box is None:
+        raise BookError(f"{attack} needs a box; give box=(lowest, highest)")
+    low, high = box
+    return float(low), float(high)

@@ -1,13 +1,22 @@
 """DeepFool (Moosavi-Dezfooli et al., 2016): step after step to the nearest boundary of a linearisation."""
 
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import torch
 from torch import Tensor, nn
 
 from ..errors import BookError
+from ..training.evaluation import evaluating
 from .catalogue import ATTACKS
-from .checks import Box, check_counts, check_positive
-from .frame import UNIT, attack_correct, clip, crossed, each
-from .norms import Norm, norm_called
+from .checks import Box, check_counts, check_inputs, check_outputs
+from .frame import UNIT, attack_correct, clip
+from .subspace import Pixels, Subspaces, check_bases
+from .tangents import Tally, rivals
+from .walk import Rules, walk
+
+__all__ = ["InSubspaces", "deepfool", "deepfool_subspaces", "rivals"]
 
 
 @ATTACKS.add("deepfool")
@@ -22,6 +31,9 @@ def deepfool(
     overshoot: float = 0.02,
     candidates: int = 10,
     floor: float = 1e-4,
+    leeway: float = 1.5,
+    basis: Tensor | None = None,
+    tally: Tally | None = None,
 ) -> Tensor:
     """DeepFool with the settings of the published Python code, away from the given label.
 
@@ -33,60 +45,115 @@ def deepfool(
     box
         The image is clipped to it after every step; None for the published attack, which knows no box.
     norm
-        "l2", or "linf" with the steps of the paper's section on other norms.
+        "l2", or "linf" and "l1" with the steps of the paper's section on other norms. The step of "l1" is
+        one value of one pixel, which a box mostly forbids: `sparsefool` is the remedy.
     candidates
         How many classes of the highest scores on the clean image, the label among them, are looked at.
     floor
         Least length of a step. Without it clipped steps end on the tie between two classes.
+    leeway
+        After the first step a class is looked at again only if it could be the nearest with a slope that
+        has steepened this many times more than those of the classes before it. `math.inf` looks at all
+        classes at every step, as published.
+    basis
+        Orthonormal columns (n, d) to which the perturbation is confined, or (N, n, d), one basis an image.
+        The norm is that of its d coordinates. Needs `box=None`, as clipping leaves the subspace.
+    tally
+        Counts the work done, if given.
     """
-    check_counts(steps=steps, candidates=candidates)
-    check_positive(floor=floor, overshoot=overshoot)
-    if candidates < 2:
-        raise BookError(f"candidates={candidates}; give 2 or more, the label is one of them")
-    geometry = norm_called(norm)
+    rules = Rules.checked(norm, box, steps, overshoot, candidates, floor, leeway)
+    count = Tally() if tally is None else tally
+    if basis is not None:
+        if box is not None:
+            raise BookError("a clipped perturbation leaves the subspace; give box=None together with basis=")
+        found = _confined(model, x, y, _one_basis(basis), rules, count)
+        return x.detach() + found.delta[0]
 
     def search(x: Tensor, y: Tensor) -> Tensor:
-        rows, point, total = torch.arange(len(x), device=x.device), x, torch.zeros_like(x)
-        result, classes = x.clone(), None
-        for step in range(steps + 1):
-            point.requires_grad_()
-            logits = model(point)
-            classes = rivals(logits, y, candidates) if classes is None else classes
-            hit = crossed(logits.detach(), y[rows])
-            result[rows[hit]] = point.detach()[hit]
-            if step == steps or hit.all():
-                break
-            distance, normal = nearest_boundary(logits, point, y[rows], classes[rows], geometry)
-            move = each(distance.clamp_min(floor), x) * geometry.ascent(normal)
-            stays = ~hit & distance.isfinite()  # infinite: no class has a gradient, there is no way on
-            rows, total = rows[stays], (total + move)[stays]
-            point = clip(x[rows] + (1 + overshoot) * total, box)
+        space = Pixels(x)
+        total, fooled = walk(model, x, y, space, rules, count)
+        rows = fooled.nonzero()[:, 0]
+        result = x.clone()
+        result[rows] = clip(x[rows] + space.images((1 + overshoot) * total[rows], rows), box)
         return result
 
     return attack_correct(model, x, y, box, search)
 
 
-def rivals(logits: Tensor, y: Tensor, candidates: int) -> Tensor:
-    """The classes of the highest scores besides `y`: one fewer than `candidates`, or all there are."""
-    others = logits.detach().scatter(1, y[:, None], -torch.inf)
-    return others.topk(min(candidates, logits.shape[1]) - 1, dim=1).indices
+class InSubspaces(NamedTuple):
+    """Perturbations (S, N, ...) of N images in S subspaces, and which of them, (S, N), change the label.
 
-
-def nearest_boundary(
-    logits: Tensor, x: Tensor, y: Tensor, classes: Tensor, norm: Norm
-) -> tuple[Tensor, Tensor]:
-    """Distance (N,) from `x` to the nearest linearised boundary, and its normal.
-
-    `logits` still hang on `x`; `classes` (N, K) are those to look at. The normal is the gradient of
-    f_k - f_y, the distance |f_k - f_y| over its dual norm, infinite where every normal is 0.
+    Those that do not are 0, and so are those of images that are misclassified from the start.
     """
-    best, normal = torch.full_like(logits[:, 0].detach(), torch.inf), torch.zeros_like(x)
-    gaps = logits.gather(1, classes) - logits.gather(1, y[:, None])
-    for k in range(gaps.shape[1]):
-        (slope,) = torch.autograd.grad(gaps[:, k].sum(), x, retain_graph=k + 1 < gaps.shape[1])
-        steepness = norm.dual(slope)
-        distance = (gaps[:, k].detach().abs() / steepness).where(steepness > 0, torch.inf)
-        closer = distance < best
-        best = distance.where(closer, best)
-        normal = slope.where(each(closer, x), normal)
-    return best, normal
+
+    delta: Tensor
+    fooled: Tensor
+
+
+def deepfool_subspaces(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    bases: Tensor | Sequence[Tensor],
+    *,
+    norm: str = "l2",
+    steps: int = 100,
+    overshoot: float = 0.02,
+    candidates: int = 10,
+    floor: float = 1e-4,
+    leeway: float = 1.5,
+    batch_size: int = 250,
+    tally: Tally | None = None,
+) -> InSubspaces:
+    """Free DeepFool of every image in every subspace: the margins of the thesis' chapter 4, definition 1.
+
+    All pairs of an image and a subspace are attacked side by side. The gradients of an image's first
+    linearisation serve all its subspaces.
+
+    Parameters
+    ----------
+    bases
+        (S, n, d), or a sequence of S bases (n, d) with orthonormal columns, not necessarily of one d; or
+        (S, N, n, d), with a basis for each image. The published margins have 100 steps, 10 candidates.
+    batch_size
+        Pairs attacked together, at least all those of one image.
+    """
+    rules = Rules.checked(norm, None, steps, overshoot, candidates, floor, leeway)
+    check_counts(batch_size=batch_size)
+    return _confined(model, x, y, bases, rules, Tally() if tally is None else tally, batch_size)
+
+
+def _one_basis(basis: Tensor) -> Tensor:
+    if not isinstance(basis, Tensor) or basis.dim() not in (2, 3):
+        shape = tuple(basis.shape) if isinstance(basis, Tensor) else type(basis).__name__
+        raise BookError(f"basis={shape}; give a tensor (n, d), or (N, n, d) with one basis an image")
+    return basis[None]
+
+
+def _confined(
+    model: nn.Module, x: Tensor, y: Tensor, bases: Any, rules: Rules, tally: Tally, batch_size: int = 250
+) -> InSubspaces:
+    """The frame of `attack_correct` around `walk` in subspaces, a few images at a time."""
+    check_inputs(model, x, y, None)
+    x, y = x.detach(), y.long()
+    own = isinstance(bases, Tensor) and bases.dim() == 4
+    if own and bases.shape[1] != len(x):
+        raise BookError(f"bases for {bases.shape[1]} images, but there are {len(x)}; give one an image")
+    width = check_bases(bases.flatten(0, 1) if own else bases, x)
+    delta = x.new_zeros(len(bases), *x.shape)
+    fooled = torch.zeros(delta.shape[:2], dtype=torch.bool, device=x.device)
+    with evaluating(model), torch.enable_grad():
+        parts = zip(x.split(batch_size), y.split(batch_size))
+        right = torch.cat([check_outputs(model, *part).argmax(1) == part[1] for part in parts])
+        fooled[:, ~right] = True
+        numbers = right.nonzero()[:, 0]
+        count = math.ceil(len(numbers) / max(1, batch_size // len(bases)))
+        for rows in numbers.tensor_split(count) if count else ():
+            chosen = bases[:, rows].flatten(0, 1) if own else bases
+            space = Subspaces(chosen, width, x[rows], own)
+            total, hit = walk(model, x[rows], y[rows], space, rules, tally)
+            total = ((1 + rules.overshoot) * total).where(hit[:, None], 0.0)
+            everyone = torch.arange(len(total), device=x.device)
+            delta[:, rows] = space.images(total, everyone).reshape(len(bases), len(rows), *x.shape[1:])
+            fooled[:, rows] = hit.reshape(len(bases), len(rows))
+    return InSubspaces(delta, fooled)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -80,3 +81,32 @@ def norm_called(name: str) -> Norm:
     if name not in NORMS:
         raise unknown("norm", str(name), NORMS)
     return NORMS[name]
+
+
+class Geometry(NamedTuple):
+    """What a step to a linear boundary needs of a norm; `size`, `dual` and `ascent` as in `Norm`."""
+
+    size: Callable[[Tensor], Tensor]
+    dual: Callable[[Tensor], Tensor]
+    ascent: Callable[[Tensor], Tensor]
+
+
+def _steepest(slope: Tensor) -> Tensor:
+    """All along the value with the largest slope: the step of l1 norm 1."""
+    flat = slope.flatten(1)
+    first = flat.abs().argmax(1, keepdim=True)
+    return torch.zeros_like(flat).scatter(1, first, flat.gather(1, first).sign()).reshape(slope.shape)
+
+
+GEOMETRIES = {
+    "l1": Geometry(total, largest, _steepest),
+    "l2": Geometry(euclidean, euclidean, _unit),
+    "linf": Geometry(largest, total, torch.sign),
+}
+
+
+def geometry_called(name: str) -> Geometry:
+    """The geometry of the norm of that name."""
+    if name not in GEOMETRIES:
+        raise unknown("norm", str(name), GEOMETRIES)
+    return GEOMETRIES[name]
