@@ -11,7 +11,7 @@ TESTFLAGS ?= -n 2 --dist loadfile
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help book test lint format results lock clean
+.PHONY: help book test lint format results bench lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -33,6 +33,13 @@ format: $(STAMP) ## let ruff repair and format the sources
 
 results: $(STAMP) ## compute what is missing at laptop scale (hours, resumable; ONLY="moments" for one)
 	$(BIN)/robustbook run $(ONLY) --profile laptop
+
+# What the benchmarks compare with. Without their dependencies: those would change the book's own packages.
+PEERS := adv-lib==0.2.8 torchattacks==3.5.1
+bench: $(STAMP) ## measure how fast the library is beside others (a quarter of an hour, needs MNIST and CIFAR-10)
+	$(BIN)/robustbook data fetch mnist cifar10
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PEERS)
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
 # Packages that pip adds by itself where the platform needs them stay out of the lock file.
 PLATFORM := nvidia-|cuda-|triton|pytorch-triton|intel-|mkl|tbb|pywin|win32|colorama|appnope|setuptools|pip==|wheel==

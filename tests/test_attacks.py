@@ -828,6 +828,22 @@ def test_minimum_in_batches() -> None:
     assert torch.equal(whole, deepfool(model, x, y))
 
 
+def test_options_with_one_entry_an_image_are_split_too() -> None:
+    model, x = affine(5), images(11)
+    y = model(x).argmax(1)
+    target = (y + 1) % 5
+    whole = minimum("sparsefool", model, x, y, target=target)
+    assert torch.equal(minimum("sparsefool", model, x, y, target=target, batch_size=4), whole)
+    bases = torch.stack(
+        [torch.linalg.qr(torch.randn(40, 8, dtype=F64, generator=rng(k)))[0] for k in range(11)]
+    )
+    options: dict[str, Any] = {"basis": bases, "box": None}
+    whole = minimum("deepfool", model, x, y, **options)
+    parts = minimum("deepfool", model, x, y, batch_size=4, **options)
+    torch.testing.assert_close(parts, whole, rtol=0, atol=1e-9)
+    assert not torch.equal(whole, x)
+
+
 def test_fingerprint_follows_the_name() -> None:
     """A row that names an attack depends on it, and not on the one beside it."""
     reached = definitions(minimum, strings=["pgd"])

@@ -8,7 +8,7 @@ come back unchanged.
 from .additive_noise import additive_gaussian, additive_uniform
 from .bg import bg
 from .catalogue import ATTACKS, minimum
-from .deepfool import deepfool, deepfool_subspaces
+from .deepfool import InSubspaces, deepfool, deepfool_subspaces
 from .ensemble import boundary_points, ensemble
 from .fgsm import fgsm
 from .foolbox_adapter import cw, ddn, fmn_l0
@@ -18,9 +18,12 @@ from .one_pixel import one_pixel
 from .pgd import pgd, pgd_minimum
 from .sparse_random import sparse_random
 from .sparsefool import sparsefool
+from .tangents import Tally
 
 __all__ = [
     "ATTACKS",
+    "InSubspaces",
+    "Tally",
     "additive_gaussian",
     "additive_uniform",
     "bg",

@@ -58,5 +58,16 @@ def minimum(
     fitting = isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() > 0 and x.shape[:1] == y.shape
     if not fitting or len(x) <= batch_size:
         return attack(model, x, y, **options)  # which says what does not fit
-    parts = zip(x.split(batch_size), y.split(batch_size))
-    return torch.cat([attack(model, images, labels, **options) for images, labels in parts])
+    own = {key: value for key, value in options.items() if _one_an_image(key, value, len(x))}
+    found = []
+    for start in range(0, len(x), batch_size):
+        part = slice(start, start + batch_size)
+        here = {key: value[part] for key, value in own.items()}
+        found.append(attack(model, x[part], y[part], **{**options, **here}))
+    return torch.cat(found)
+
+
+def _one_an_image(key: str, value: Any, count: int) -> bool:
+    """Is this option a list with one entry an image: targets, or a basis for each?"""
+    listed = key == "target" or (key == "basis" and isinstance(value, Tensor) and value.dim() == 3)
+    return listed and isinstance(value, Tensor) and len(value) == count
