@@ -78,7 +78,7 @@ def moment_lenet_mnist(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
 @RECIPES.add("moment-lenet-mnist-small")
 def moment_lenet_mnist_small(sigma: float = 0.0, alpha: float = 0.0) -> Recipe:
     """The moment paper's LeNet, a quarter as wide, on the subset that ships with the book: seconds."""
-    fit = _moment_fit(sigma, alpha, epochs=8, batch_size=50, lr=2e-3)
+    fit = _moment_fit(sigma, alpha, epochs=5, batch_size=50, lr=2e-3)
     return Recipe("moment-lenet", "mnist-small", fit, options={"width": 0.25})
 
 
