@@ -11,7 +11,6 @@ from robustbook.defenses.moments import moment_loss
 from robustbook.errors import BookError
 from robustbook.fingerprint import definitions
 from robustbook.measures import accuracy
-from robustbook.networks import make
 from robustbook.rehearsal import rehearsal
 from robustbook.training import RECIPES, Recipe, stored, train_recipe, trained
 from robustbook.usage import recording
