@@ -18,6 +18,9 @@ LABELS = {
 }
 """Columns that the page calls otherwise than the file."""
 
+FIRST = ("task", "attack", "step", "result", "ratio", "wanted")
+"""Columns that a narrow screen shows without scrolling; the others keep the file's order."""
+
 HIDDEN = ("ratio_low", "ratio_high", "measure")
 """Columns that are shown within another."""
 
@@ -35,7 +38,8 @@ def benchmark(name: str, *, per: str = "image") -> Page:
         raise BookError(f"{broken}.csv or .json is missing or damaged; run: make bench") from None
     if "task" in table:
         table["task"] = table.task.mask(table.task.eq(table.task.shift()), "")  # once for all its lines
-    names = [column for column in table.columns if column not in HIDDEN]
+    names = [column for column in FIRST if column in table.columns]
+    names += [column for column in table.columns if column not in (*HIDDEN, *FIRST)]
     rows = [("", [_cell(column, line) for column in names]) for line in table.to_dict("records")]
     head = [f"ms per {per}" if column == "milliseconds" else LABELS.get(column, column) for column in names]
     wide = [column for column in head if column == "task"]
