@@ -155,7 +155,7 @@ def large(gnr, accuracy):
             "sigma": s,
             "gnr": g,
             "aside_gnr": g,
-            "accuracy": a,
+            "aside_accuracy": a,
         }
         for k in (0, 1)
         for s, g, a in ((0.125, 91, 99), (1.0, 95, 98), (5.0, gnr + k / 100, accuracy))

@@ -157,10 +157,17 @@ def large_noise_is_useful(table: pd.DataFrame) -> Finding:
     for _, part in table.groupby("seed"):
         small, large = part[part["sigma"] <= 1], part[part["sigma"] >= 2]
         best = small.loc[small["aside_gnr"].idxmax()]
-        near = large[large["accuracy"] >= best["accuracy"] - ACCURACY_TOLERANCE]
-        rival = near.loc[near["aside_gnr"].idxmax()] if len(near) else None
-        gains.append(-best["gnr"] if rival is None else rival["gnr"] - best["gnr"])
-        places.append("none" if rival is None else f"{rival['sigma']:g}")
+        near = large[large["aside_accuracy"] >= best["aside_accuracy"] - ACCURACY_TOLERANCE]
+        if len(near):
+            rival = near.loc[near["aside_gnr"].idxmax()]
+            gains.append(float(rival["gnr"] - best["gnr"]))
+            places.append(f"{rival['sigma']:g}")
+    seeds = table["seed"].nunique()
+    if len(gains) < seeds:
+        text = (
+            f"no sigma of 2 or more is within a point of accuracy for {seeds - len(gains)} of {seeds} seeds"
+        )
+        return Finding(INCONCLUSIVE if gains else NOT_REPRODUCED, text)
     text = (
         f"GNR {sum(gains) / len(gains):+.2f} points against the best sigma up to 1, "
         f"at sigma {', '.join(places)} (by seed)"
