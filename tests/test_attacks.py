@@ -5,7 +5,7 @@ import inspect
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,6 @@ from robustbook.datasets import load
 from robustbook.errors import BookError
 from robustbook.fingerprint import definitions
 from robustbook.measures import distances, fooled
-from robustbook.training import trained
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softplus
 
@@ -129,13 +128,6 @@ def boxed_distance(normal: Tensor, gap: Tensor, low: Tensor, high: Tensor) -> Te
         enough = ((middle[:, None] * normal).clamp(low, high) * normal).sum(1) >= gap
         least, most = least.where(enough, middle), middle.where(enough, most)
     return (most[:, None] * normal).clamp(low, high).norm(dim=1).where(most < 9e5, torch.inf)
-
-
-@pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nn.Module]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROBUSTBOOK_RESULTS", str(tmp_path_factory.mktemp("results")))
-        yield trained("lenet5-mnist-small", 0, progress=False)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from robustbook.attacks.tangents import Tally
 from robustbook.datasets import load
 from robustbook.errors import BookError
 from robustbook.measures import fooled
-from robustbook.training import trained
 from torch import Tensor, nn
 
 F64 = torch.float64
@@ -56,13 +54,6 @@ def distances(model: nn.Sequential, x: Tensor, norm: str) -> Tensor:
 
 def orthonormal(n: int, d: int, seed: int = 0, dtype: Any = F64) -> Tensor:
     return torch.linalg.qr(torch.randn(n, d, dtype=F64, generator=rng(seed))).Q.to(dtype)
-
-
-@pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nn.Module]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROBUSTBOOK_RESULTS", str(tmp_path_factory.mktemp("results")))
-        yield trained("lenet5-mnist-small", 0, progress=False)
 
 
 @pytest.fixture(scope="module")

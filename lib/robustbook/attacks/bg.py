@@ -6,11 +6,11 @@ from torch import Tensor, nn
 from ..errors import BookError
 from .catalogue import ATTACKS
 from .checks import Box, check_counts, check_positive
-from .deepfool import rivals
 from .frame import UNIT, attack_correct, clip, crossed
 from .linear import boxed_step
 from .norms import euclidean
 from .search import bisect
+from .tangents import rivals
 
 
 @ATTACKS.add("bg")

@@ -13,10 +13,8 @@ from .catalogue import ATTACKS
 from .checks import Box, check_counts, check_inputs, check_outputs
 from .frame import UNIT, attack_correct, clip
 from .subspace import Pixels, Subspaces, check_bases
-from .tangents import Tally, rivals
+from .tangents import Tally
 from .walk import Rules, walk
-
-__all__ = ["InSubspaces", "deepfool", "deepfool_subspaces", "rivals"]
 
 
 @ATTACKS.add("deepfool")

@@ -7,11 +7,11 @@ from torch.nn.functional import softplus
 from ..errors import BookError
 from .catalogue import ATTACKS
 from .checks import Box, check_counts, check_positive
-from .deepfool import rivals
 from .frame import UNIT, attack_correct, clip, crossed
 from .linear import boxed_step
 from .projected_lbfgs import minimise
 from .search import bisect
+from .tangents import rivals
 
 
 @ATTACKS.add("lbfgs")
