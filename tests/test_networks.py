@@ -17,11 +17,15 @@ CIFAR = {"channels": 3, "size": 32}
         ("moment-lenet", MNIST, 832 + 51_264 + 3136 * 1024 + 1024 + 10_250),
         ("moment-lenet", CIFAR, 2432 + 51_264 + 4096 * 1024 + 1024 + 10_250),
         ("moment-alexnet", CIFAR, 20_344_650),
+        ("resnet9", CIFAR, 6_573_120),
+        ("resnet20", CIFAR, 269_722 + 32 * 18 + 64 * 34),  # shortcuts of He et al. have no weights
+        ("resnet18", CIFAR, 11_173_962),
+        ("vgg19", CIFAR, 20_040_522 - 5504),  # no biases before batch normalisation
     ],
 )
 def test_published_sizes(name: str, shape: dict[str, int], parameters: int) -> None:
     """The input sizes 3136, 4096 and 256 of the fully connected layers identify the networks (U46, U47)."""
-    model = make(name, seed=0, **shape)
+    model = make(name, seed=0, **shape).eval()
     assert sum(p.numel() for p in model.parameters()) == parameters
     assert f"{parameters:,} parameters" in describe(model)
     assert model(torch.rand(2, shape["channels"], shape["size"], shape["size"])).shape == (2, 10)
@@ -109,6 +113,10 @@ def test_normalise_takes_a_mean_image() -> None:
         ("moment-lenet", {"size": 30}, "28 or 32 pixels"),
         ("moment-alexnet", {"size": 28}, "32 pixels"),
         ("lenet5", {"size": 8}, "at least 12 pixels"),
+        ("resnet9", {"size": 8}, "at least 16 pixels"),
+        ("resnet18", {"size": 8}, "at least 16 pixels"),
+        ("vgg19", {}, "at least 32 pixels"),
+        ("resnet20", {"width": 0}, "width=0"),
         ("lenet5", {"classes": 0}, "classes=0"),
         ("lenet5", {"channels": 1.5}, "channels=1.5"),
         ("lenet5", {"std": 0}, "must be positive"),
@@ -123,5 +131,14 @@ def test_mistakes(name: str, options: dict[str, object], message: str) -> None:
 
 def test_every_network_is_made() -> None:
     for name in NETWORKS:
-        size = 32 if "alexnet" in name else 28
-        assert make(name, seed=0, classes=7, size=size)(torch.rand(1, 1, size, size)).shape == (1, 7)
+        size = 32 if "alexnet" in name or name == "vgg19" else 28
+        assert make(name, seed=0, classes=7, size=size).eval()(torch.rand(1, 1, size, size)).shape == (1, 7)
+
+
+def test_residual_blocks_start_near_the_shortcut() -> None:
+    """With its last weights at zero a block of ResNet-20 passes on what is positive."""
+    model = make("resnet20", seed=0, **CIFAR).eval()
+    block = model.block1_1
+    torch.nn.init.zeros_(block.body[-1].weight)
+    x = torch.randn(2, 16, 8, 8)
+    assert torch.equal(block(x), x.relu())

@@ -1,5 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
+from . import cifar
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -18,6 +19,7 @@ __all__ = [
     "Record",
     "Samples",
     "Transform",
+    "cifar",
     "cross_entropy_loss",
     "evaluating",
     "fit",
