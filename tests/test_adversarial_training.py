@@ -70,7 +70,8 @@ def test_training_with_it_makes_a_margin() -> None:
     x = torch.stack([large, 0.5 + 0.02 * sign], dim=1).reshape(-1, 1, 1, 2)
 
     def weights(transform: object) -> Tensor:
-        model = linear(torch.zeros(2))
+        model = nn.Sequential(nn.Flatten(), nn.Linear(2, 2))
+        nn.init.zeros_(model[1].weight)
         fit(model, (x, y), epochs=60, batch_size=100, lr=0.1, seed=0, transform=transform, progress=False)
         return (model[1].weight[1] - model[1].weight[0]).detach()
 
