@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from robustbook.augmentations import crop_and_flip
+from robustbook.augmentations import augmented, crop_and_flip
 from robustbook.defenses.adversarial import adversarial
 from robustbook.errors import BookError
 from robustbook.training import fit
@@ -55,8 +55,10 @@ def test_the_first_transform_comes_first() -> None:
     """The budget is around the cropped image, not around the original."""
     x, y = torch.rand(8, 1, 8, 8), torch.zeros(8, dtype=torch.long)
     model = linear(torch.randn(64))
-    cropped, _ = crop_and_flip()(model, x, y, torch.Generator().manual_seed(3))
-    out, _ = adversarial(0.01, steps=1, first=crop_and_flip())(model, x, y, torch.Generator().manual_seed(3))
+    cropped, _ = augmented(crop_and_flip())(model, x, y, torch.Generator().manual_seed(3))
+    out, _ = adversarial(0.01, steps=1, first=augmented(crop_and_flip()))(
+        model, x, y, torch.Generator().manual_seed(3)
+    )
     assert (out - cropped).abs().max() <= 0.01 + 1e-6
     assert (out - x).abs().max() > 0.1
 

@@ -214,6 +214,24 @@ def test_dark_mode_switches_figures(browser: Any, book: Path) -> None:
     page.context.close()
 
 
+def test_sliders_change_the_picture(browser: Any, book: Path) -> None:
+    """Every slider and every list, without a kernel: another value, another part of the frames."""
+    page = new_page(browser, Visit())
+    page.goto((book / "notebooks" / "gallery.html").as_uri())
+    for panel in page.locator(".rb-slider").all():
+        seen = [panel.locator(".rb-frame").screenshot()]
+        for control in panel.locator("select").all():
+            control.select_option(index=1)
+        for control in panel.locator("input[type=range]").all():
+            control.focus()
+            for _ in range(2):
+                page.keyboard.press("ArrowRight")
+                seen.append(panel.locator(".rb-frame").screenshot())
+            assert control.get_attribute("aria-valuetext") != "0"
+        assert len(set(seen)) == len(seen)
+    assert page.locator(".rb-slider").count() == 2
+
+
 def test_search_finds_a_word(browser: Any, book: Path) -> None:
     visit = Visit()
     page = new_page(browser, visit)

@@ -1,5 +1,46 @@
-"""Changes of training images that keep their label."""
+"""Augmentations: `augment(x, generator=...)` for a batch of images in [0, 1], each image with its own draws.
 
-from .standard import crop_and_flip
+`augmented(...)` makes one a transform of `fit`; `views(...)` and `jsd_loss()` train for consistency.
+"""
 
-__all__ = ["crop_and_flip"]
+from .augmix import OPERATIONS, AugMix, augmix_cifar, augmix_imagenet
+from .catalogue import AUGMENTATIONS, Augmentation, augmentation
+from .colour import RandomColour, colour
+from .jsd import Augmented, JsdLoss, Views, augmented, jensen_shannon, jsd_loss, views
+from .mixing import Mixture
+from .prime import PRIMITIVES, Prime, prime_cifar, prime_filling, prime_imagenet
+from .spatial import RandomDiffeo, spatial, temperature_range
+from .spectral import RandomFilter, spectral
+from .standard import CropAndFlip, crop_and_flip
+
+__all__ = [
+    "AUGMENTATIONS",
+    "OPERATIONS",
+    "PRIMITIVES",
+    "AugMix",
+    "Augmentation",
+    "Augmented",
+    "CropAndFlip",
+    "JsdLoss",
+    "Mixture",
+    "Prime",
+    "RandomColour",
+    "RandomDiffeo",
+    "RandomFilter",
+    "Views",
+    "augmentation",
+    "augmented",
+    "augmix_cifar",
+    "augmix_imagenet",
+    "colour",
+    "crop_and_flip",
+    "jensen_shannon",
+    "jsd_loss",
+    "prime_cifar",
+    "prime_filling",
+    "prime_imagenet",
+    "spatial",
+    "spectral",
+    "temperature_range",
+    "views",
+]

@@ -1,42 +1,42 @@
-"""What every training on CIFAR-10 does to its images: a shifted crop and a mirror."""
+"""What nearly all image classifiers are trained with: random crops and mirrored images."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
-from ..errors import BookError
-
-Transform = Callable[[nn.Module, Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
-
-
-def crop_and_flip(padding: int = 4) -> Transform:
-    """A transform for `fit`: black margins of `padding` pixels, a crop of the old size, a mirror or not.
-
-    Each image of a batch has a shift and a mirror of its own.
-    """
-    if padding < 0:
-        raise BookError(f"padding={padding}; give a whole number of pixels, 0 or more")
-
-    def transform(
-        model: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
-        return cropped_and_flipped(x, padding, generator), y
-
-    return transform
+from .catalogue import AUGMENTATIONS
+from .chance import integers
+from .checks import check_counts, check_generator, check_images
 
 
-def cropped_and_flipped(x: Tensor, padding: int, generator: torch.Generator) -> Tensor:
-    """Images (N, C, H, W), each shifted by up to `padding` pixels either way and mirrored or not."""
-    count, _, height, width = x.shape
-    device = generator.device
-    tops, lefts = torch.randint(2 * padding + 1, (2, count, 1), generator=generator, device=device)
-    mirrored = torch.rand(count, 1, generator=generator, device=device) < 0.5
-    columns = torch.arange(width, device=device).expand(count, -1)
-    rows = tops + torch.arange(height, device=device)
-    columns = lefts + columns.where(~mirrored, width - 1 - columns)
-    wide = pad(x, (padding,) * 4).permute(0, 2, 3, 1)
-    images = torch.arange(count, device=device)
-    taken = wide[images[:, None, None], rows[:, :, None], columns[:, None, :]]
-    return taken.permute(0, 3, 1, 2)  # channels last in memory, whatever came in
+@dataclass(frozen=True)
+class CropAndFlip:
+    """A crop from the image with a black frame of `padding` pixels, mirrored in half of all cases."""
+
+    padding: int = 4
+
+    def __post_init__(self) -> None:
+        check_counts(padding=self.padding)
+
+    def __call__(self, x: Tensor, *, generator: torch.Generator) -> Tensor:
+        """The augmented images, laid out in memory as `x`."""
+        check_images(x)
+        check_generator(generator)
+        count, (height, width) = len(x), x.shape[2:]
+        top, left = (integers(0, 2 * self.padding, count, generator, x)[:, None] for _ in range(2))
+        mirrored = integers(0, 1, count, generator, x)[:, None] == 1
+        rows = top + torch.arange(height, device=x.device)
+        columns = torch.arange(width, device=x.device)
+        columns = left + torch.where(mirrored, width - 1 - columns, columns)
+        framed = pad(x, (self.padding,) * 4).permute(0, 2, 3, 1)
+        image = torch.arange(count, device=x.device)[:, None, None]
+        cropped = framed[image, rows[:, :, None], columns[:, None, :]]
+        return torch.empty_like(x).copy_(cropped.permute(0, 3, 1, 2))
+
+
+@AUGMENTATIONS.add("crop-and-flip")
+def crop_and_flip(*, padding: int = 4) -> CropAndFlip:
+    """Random crops and mirrored images, as for CIFAR (gap U41)."""
+    return CropAndFlip(padding)

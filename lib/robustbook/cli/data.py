@@ -1,4 +1,4 @@
-"""`robustbook data`: get the full data sets, and see what is there."""
+"""`robustbook data`: get the full data sets, corrupt them, and see what is there."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ COLUMNS = ("name", "split", "state", "size", "where", "note")
 
 @click.group()
 def data() -> None:
-    """Data sets: fetch the full ones, list what is there."""
+    """Data sets: fetch the full ones, write corrupted ones, list what is there."""
 
 
 @data.command("fetch")
@@ -37,12 +37,34 @@ def fetch_command(names: tuple[str, ...], quiet: bool) -> None:
         raise BookError("; ".join(errors))
 
 
+@data.command("corrupt")
+@click.argument("name", metavar="mnist|cifar10|cifar100")
+@click.option("--only", multiple=True, metavar="NAME[,NAME...]", help="Only these corruptions.")
+@click.option("--train", is_flag=True, help="MNIST-C: the 60,000 training images as well.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Processes that compute.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def corrupt_command(name: str, only: tuple[str, ...], train: bool, jobs: int, quiet: bool) -> None:
+    """Write MNIST-C, CIFAR-10-C or CIFAR-100-C, computed here, in the public layout into the data folder.
+
+    What is there and intact is kept, so that an interrupted command goes on. The book computes what it needs
+    without these files; with them it reads the same pixels faster. Official files in the data folder come
+    first. Frost is drawn, not photographed.
+    """
+    from ..corruptions.writing import write
+
+    names = tuple(part.strip() for text in only for part in text.split(",") if part.strip())
+    if only and not names:
+        raise BookError("--only without a name: give corruptions, such as --only fog,frost")
+    click.echo(write(name, only=names, train=train, jobs=jobs, progress=not quiet))
+
+
 @data.command("list")
 def list_command() -> None:
     """Show every data set: where it is, its size, and whether it is intact."""
+    from ..corruptions.inventory import corrupted_sets
     from ..datasets.inventory import inventory
 
-    click.echo(table(inventory()))
+    click.echo(table(inventory() + corrupted_sets()))
 
 
 def table(entries: "list[Entry]") -> str:

@@ -31,7 +31,7 @@ def adversarial(
     step_size
         Length of a step in `norm`; 2.5 eps / steps if not given.
     first
-        A transform that comes before, such as `crop_and_flip()`.
+        A transform that comes before, such as `augmented(crop_and_flip())`.
     """
     check_positive(eps=eps, step_size=2.5 if step_size is None else step_size)
     check_counts(steps=steps)

@@ -1,16 +1,34 @@
-"""What is measured on a network: accuracy, robustness to Gaussian noise, distances of adversarial images."""
+"""What is measured on a network: accuracy, noise, corruptions, distances of adversarial images."""
 
 from .accuracy import accuracy
+from .corruption import (
+    accuracy_by_group,
+    accuracy_by_severity,
+    accuracy_coordinate,
+    corruption_errors,
+    mce,
+    mean_errors,
+    relative_mce,
+    robustness_coordinate,
+)
 from .distances import Distances, distances, fooled
 from .gaussian import expected_norm, gnr, kept_rate, noise_levels
 
 __all__ = [
     "Distances",
     "accuracy",
+    "accuracy_by_group",
+    "accuracy_by_severity",
+    "accuracy_coordinate",
+    "corruption_errors",
     "distances",
     "expected_norm",
     "fooled",
     "gnr",
     "kept_rate",
+    "mce",
+    "mean_errors",
     "noise_levels",
+    "relative_mce",
+    "robustness_coordinate",
 ]

@@ -6,7 +6,7 @@ shifted crops and mirrors. Few epochs of small networks: about a quarter of an h
 
 from typing import Any
 
-from ..augmentations import crop_and_flip
+from ..augmentations import augmented, crop_and_flip
 from .recipes import RECIPES, Recipe
 
 
@@ -21,7 +21,7 @@ def _fit(**changes: Any) -> dict[str, Any]:
         "schedule": "triangular",
         "schedule_options": {"peak": 0.25},
         "clip_norm": 0.5,
-        "transform": crop_and_flip(),
+        "transform": augmented(crop_and_flip()),
         "channels_last": True,
     }
     return {**shared, **changes}
@@ -44,7 +44,7 @@ def resnet9_cifar10_linf() -> Recipe:
     """A ResNet-9 of 8 channels, adversarially trained within 8/255 in linf by three steps of PGD."""
     from ..defenses.adversarial import adversarial  # here, because attacks stand on this package
 
-    transform = adversarial(8 / 255, steps=3, first=crop_and_flip())
+    transform = adversarial(8 / 255, steps=3, first=augmented(crop_and_flip()))
     fit = _fit(epochs=15, transform=transform, keep_best=False)
     return Recipe("resnet9", "cifar10", fit, options={"width": 8})
 
