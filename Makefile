@@ -37,7 +37,7 @@ results: $(STAMP) ## compute what is missing at laptop scale (hours, resumable; 
 # What the benchmarks compare with. Without their dependencies: those would change the book's own packages.
 PEERS := adv-lib==0.2.8 torchattacks==3.5.1 imagecorruptions==1.1.2 scikit-image==0.26.0 \
 	opencv-python-headless==5.0.0.93 lazy-loader==0.6
-bench: $(STAMP) ## measure how fast the library is beside others (a quarter of an hour, needs MNIST and CIFAR-10)
+bench: $(STAMP) ## measure how fast the library is beside others (twenty minutes, needs MNIST and CIFAR-10)
 	$(BIN)/robustbook data fetch mnist cifar10
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PEERS)
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done

@@ -12,7 +12,6 @@ Writes results/benchmarks/augmentations.csv and .json.
 """
 
 import functools
-import itertools
 import statistics
 import sys
 import time
@@ -24,11 +23,11 @@ import torch
 from robustbook.augmentations import AugMix, augmix_cifar, prime_cifar
 from robustbook.datasets import load
 from robustbook.memory import keep_memory
-from robustbook.networks import Normalise
+from robustbook.networks import make
 from robustbook.provenance import environment, today
 from robustbook.storage import results_folder, write_json, write_text
 from robustbook.vision import torchvision
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 BATCH, STEPS, THREADS = 128, 3, (1, 2)
@@ -69,36 +68,9 @@ def augmix_contenders(raw: Tensor) -> Contenders:
 # ------------------------------------------------------------------------------------- training steps
 
 
-class Block(nn.Module):
-    """Two convolutions and a way around them (He et al., 2016); the way pads channels with zeros."""
-
-    def __init__(self, inside: int, outside: int) -> None:
-        super().__init__()
-        self.stride, self.more = outside // inside, outside - inside
-        self.body = nn.Sequential(
-            *(nn.Conv2d(inside, outside, 3, self.stride, 1, bias=False), nn.BatchNorm2d(outside), nn.ReLU()),
-            *(nn.Conv2d(outside, outside, 3, 1, 1, bias=False), nn.BatchNorm2d(outside)),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        around = x[:, :, :: self.stride, :: self.stride]
-        if self.more:
-            around = nn.functional.pad(around, (0, 0, 0, 0, 0, self.more))
-        return torch.relu(self.body(x) + around)
-
-
-def resnet20() -> nn.Sequential:
-    """ResNet-20 for 32-pixel images: three stages of three blocks, 16, 32 and 64 channels wide."""
-    torch.manual_seed(0)
-    widths = [16, 16, 16, 16, 32, 32, 32, 64, 64, 64]
-    blocks = [Block(inside, outside) for inside, outside in itertools.pairwise(widths)]
-    stem = [Normalise(0.5, 0.25), nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
-    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-
-
 def step_contenders(x: Tensor, y: Tensor) -> Contenders:
     """A step without augmentation, and the same step after each of them."""
-    model = resnet20().to(memory_format=torch.channels_last)
+    model = make("resnet20", seed=0, channels=3, size=32).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, nesterov=True)
     generator = torch.Generator().manual_seed(0)
 

@@ -15,13 +15,14 @@ LABELS = {
     "gradients": "gradients an image",
     "forwards": "passes an image",
     "fooled": "fooled, %",
+    "their milliseconds": "their ms",
 }
 """Columns that the page calls otherwise than the file."""
 
-FIRST = ("task", "attack", "step", "result", "ratio", "wanted")
+FIRST = ("task", "attack", "step", "corruption", "result", "ratio", "wanted")
 """Columns that a narrow screen shows without scrolling; the others keep the file's order."""
 
-HIDDEN = ("ratio_low", "ratio_high", "measure")
+HIDDEN = ("ratio_low", "ratio_high", "measure", "at_most")
 """Columns that are shown within another."""
 
 
@@ -49,6 +50,8 @@ def benchmark(name: str, *, per: str = "image") -> Page:
 def _cell(column: str, line: dict[str, Any]) -> object:
     """A number in three figures; a ratio with its quartiles, a result with its measure, a bound as such."""
     value = line[column]
+    if column == "wanted" and not math.isnan(line.get("at_most", math.nan)):
+        return f"at most {line['at_most']:g}"
     if isinstance(value, float) and math.isnan(value):
         return ""
     if column == "ratio" and "ratio_low" in line and value != 1:
