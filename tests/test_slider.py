@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from robustbook.errors import BookError
+from robustbook.figures import for_page
 from robustbook.pages.slider import slider
 
 AXES = {"kind": ["a", "b"], "size": ["s", "m", "l"], "strength": ["0", "1", "2", "3"]}
@@ -59,3 +60,14 @@ def test_too_many_frames() -> None:
     axes = {"kind": [str(i) for i in range(300)], "size": ["0"]}
     with pytest.raises(BookError, match="too many"):
         slider(np.zeros((300, 1, 64, 64, 3), np.uint8), axes, name="x")
+
+
+@pytest.mark.parametrize(("side", "kind"), [(50, "png"), (600, "webp")])
+def test_large_figures_go_to_the_page_as_webp(side: int, kind: str) -> None:
+    """Noise does not compress: 600 x 600 pixels of it are a large PNG."""
+    noise = np.random.default_rng(0).integers(0, 255, (side, side, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(noise).save(file, format="png")
+    found, content = for_page(file.getvalue())
+    assert found == kind and len(content) <= len(file.getvalue())
+    assert Image.open(io.BytesIO(content)).size == (side, side)

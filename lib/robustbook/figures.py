@@ -13,6 +13,7 @@ matplotlib.use("agg", force=False)
 from cycler import cycler
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from PIL import Image
 
 from .errors import BookError
 from .storage import replacing
@@ -22,6 +23,8 @@ LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000
 DARK = ("#56B4E9", "#E69F00", "#2FC79B", "#E39BC4", "#F0E442", "#7FA8FF", "#FFFFFF")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DPI = 144
+LARGE = 400_000
+"""Bytes of a PNG above which a page gets the picture as WebP: photographs take a tenth of the room."""
 
 
 def _rc(dark: bool) -> dict[str, Any]:
@@ -90,6 +93,15 @@ def png(draw: Callable[..., Figure], arguments: list[Any], *, dark: bool = False
         figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
     _close(figure)
     return buffer.getvalue()
+
+
+def for_page(picture: bytes) -> tuple[str, bytes]:
+    """The kind and the bytes of a picture for a web page: the PNG as it is, or WebP if that is large."""
+    if len(picture) <= LARGE:
+        return "png", picture
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").save(buffer, format="webp", quality=90, method=4)
+    return "webp", buffer.getvalue()
 
 
 def save(draw: Callable[..., Figure], arguments: list[Any], base: Path) -> list[Path]:

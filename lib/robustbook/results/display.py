@@ -131,9 +131,10 @@ def figure(plan: Any, tables: list[Table], *, wanted: str) -> Html:
     arguments = [t.frame if not t.arrays else (t.frame, t.arrays) for t in tables]
     shots = {mode: figures.png(plan.draw, arguments, dark=mode == "dark") for mode in ("light", "dark")}
     alt = html.escape(plan.caption, quote=True)
+    sent = {mode: figures.for_page(shot) for mode, shot in shots.items()}
     images = "".join(
-        f'<img class="only-{mode} rb-shot" alt="{alt}" src="data:image/png;base64,{_base64(shot)}">'
-        for mode, shot in shots.items()
+        f'<img class="only-{mode} rb-shot" alt="{alt}" src="data:image/{kind};base64,{_base64(shot)}">'
+        for mode, (kind, shot) in sent.items()
     )
     caption = html.escape(f"{plan.id} · {plan.caption}")
     notes = "".join(dict.fromkeys(note(t, wanted) for t in tables))
@@ -142,7 +143,8 @@ def figure(plan: Any, tables: list[Table], *, wanted: str) -> Html:
         f'<figure class="rb-figure" id="{anchor(plan.id)}">{notes}{_DARK_CSS}{images}'
         f'<figcaption>{caption}<br><span class="rb-origin">{origin}</span></figcaption></figure>'
     )
-    return Html(markup, f"<figure {plan.id}>", shots["light"])
+    kind, light = sent["light"]
+    return Html(markup, f"<figure {plan.id}>", light if kind == "png" else None)
 
 
 # Outside the book, for example in JupyterLab, only the light version shows.
