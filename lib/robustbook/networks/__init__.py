@@ -1,7 +1,24 @@
-"""Networks by name: `make("lenet5", seed=0)` gives an initialised network for images in [0, 1]."""
+"""Networks by name: `make("lenet5", seed=0)` gives an initialised network for images in [0, 1].
 
-from . import alexnet, lenet, resnet, vgg
+`pretrained("resnet50-imagenet")` gives one with published weights.
+"""
+
+from . import alexnet, efficientnet, imagenet, lenet, resnet, vgg
 from .catalogue import NETWORKS, describe, make
+from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
 
-__all__ = ["NETWORKS", "Normalise", "alexnet", "describe", "lenet", "make", "resnet", "vgg"]
+__all__ = [
+    "NETWORKS",
+    "PRETRAINED",
+    "Normalise",
+    "alexnet",
+    "describe",
+    "efficientnet",
+    "imagenet",
+    "lenet",
+    "make",
+    "pretrained",
+    "resnet",
+    "vgg",
+]
