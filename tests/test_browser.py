@@ -201,6 +201,22 @@ def test_helper_cells_are_collapsed(name: str, visits: dict[str, Visit]) -> None
     assert visits[name].facts["collapsed"] > 0
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_captions_show(name: str, scheme: str, browser: Any, book: Path) -> None:
+    """Themes hide what stands beside a picture of the other colour scheme."""
+    context = browser.new_context(viewport=WIDE, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((book / f"{name}.html").as_uri())
+    if scheme == "dark":
+        dark(page)
+    captions = page.locator("figcaption")
+    assert captions.count() > 3
+    hidden = [c.inner_text()[:60] for c in captions.all() if not c.is_visible()]
+    assert not hidden
+    context.close()
+
+
 def test_dark_mode_switches_figures(browser: Any, book: Path) -> None:
     page = new_page(browser, Visit())
     page.goto((book / f"{CHAPTERS[0]}.html").as_uri())

@@ -140,14 +140,15 @@ def figure(plan: Any, tables: list[Table], *, wanted: str) -> Html:
     notes = "".join(dict.fromkeys(note(t, wanted) for t in tables))
     origin = "<br>".join(_origin(t) for t in tables)
     markup = (
-        f'<figure class="rb-figure" id="{anchor(plan.id)}">{notes}{_DARK_CSS}{images}'
+        f'<figure class="rb-figure" id="{anchor(plan.id)}">{notes}{_DARK_CSS}<div>{images}</div>'
         f'<figcaption>{caption}<br><span class="rb-origin">{origin}</span></figcaption></figure>'
     )
     kind, light = sent["light"]
     return Html(markup, f"<figure {plan.id}>", light if kind == "png" else None)
 
 
-# Outside the book, for example in JupyterLab, only the light version shows.
+# Outside the book, for example in JupyterLab, only the light version shows. The pictures have a box of their
+# own, because the book's theme hides a caption that stands beside the version not shown.
 _DARK_CSS = "<style>html:not([data-theme=dark]) .only-dark.rb-shot{display:none}</style>"
 
 
