@@ -15,7 +15,7 @@ from robustbook.attacks.deepfool import deepfool_subspaces
 from robustbook.attacks.linear import sparse_step
 from robustbook.attacks.norms import GEOMETRIES
 from robustbook.attacks.sparse_random import sparse_random
-from robustbook.attacks.sparsefool import BEYOND, sparsefool
+from robustbook.attacks.sparsefool import BEYOND, Rounds, sparsefool
 from robustbook.attacks.tangents import Tally
 from robustbook.datasets import load
 from robustbook.errors import BookError
@@ -296,8 +296,8 @@ def test_sparsefool_is_the_linear_program_on_affine_networks(alpha: float | None
     """Two classes: one round, to the plane and a little beyond, and 2 % more."""
     model, x = affine(2, seed=3), images()
     scores = model(x).detach()
-    y, rounds = scores.argmax(1), Tally()
-    x_adv = sparsefool(model, x, y, lam=1.0, alpha=alpha, tally=rounds)
+    y, rounds = scores.argmax(1), Rounds()
+    x_adv = sparsefool(model, x, y, lam=1.0, alpha=alpha)
     slope = model[1].weight.detach().diff(dim=0)[0] * (1 - 2 * y[:, None])
     gap = (scores.diff(dim=1)[:, 0].abs() + BEYOND * slope.norm(dim=1)).tolist()
     room = 1.0 if alpha is None else alpha
@@ -307,6 +307,8 @@ def test_sparsefool_is_the_linear_program_on_affine_networks(alpha: float | None
     possible = exact.isfinite()
     assert possible.sum() >= 20
     assert torch.equal(fooled(model, x_adv, y), possible)
+    sparsefool(model, x[possible], y[possible], lam=1.0, alpha=alpha, tally=rounds)
+    assert rounds.rounds == possible.sum()
     assert (size[~possible] == 0).all() and (size >= exact - 1e-9)[possible].all()
     assert (size <= 1.02 * exact + 1e-9)[possible].all()
     assert ((x_adv - x).flatten(1) >= low - 1e-12).all() and ((x_adv - x).flatten(1) <= high + 1e-12).all()
@@ -319,13 +321,13 @@ def pixels(x: Tensor, x_adv: Tensor) -> Tensor:
 def test_sparsefool_on_a_network(network: nn.Module, digits: tuple[Tensor, Tensor]) -> None:
     """Fools all, with few pixels; lambda trades rounds for sparsity."""
     x, y = digits
-    sparse, fast = Tally(), Tally()
+    sparse, fast = Rounds(), Rounds()
     one = sparsefool(network, x, y, lam=1.0, tally=sparse)
     three = sparsefool(network, x, y, lam=3.0, tally=fast)
     for x_adv in (one, three):
         assert fooled(network, x_adv, y).all() and x_adv.min() >= 0 and x_adv.max() <= 1
     assert pixels(x, one).double().median() < pixels(x, three).double().median() < 0.1 * 784
-    assert sparse.gradients > fast.gradients
+    assert sparse.gradients > fast.gradients and sparse.rounds > fast.rounds > 0
     single = torch.cat([sparsefool(network, x[k : k + 1], y[k : k + 1], lam=1.0) for k in range(6)])
     torch.testing.assert_close(single, one[:6], rtol=0, atol=1e-4)
 

@@ -17,12 +17,13 @@ from .lbfgs import lbfgs
 from .one_pixel import one_pixel
 from .pgd import pgd, pgd_minimum
 from .sparse_random import sparse_random
-from .sparsefool import sparsefool
+from .sparsefool import Rounds, sparsefool
 from .tangents import Tally
 
 __all__ = [
     "ATTACKS",
     "InSubspaces",
+    "Rounds",
     "Tally",
     "additive_gaussian",
     "additive_uniform",

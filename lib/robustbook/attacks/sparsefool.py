@@ -1,5 +1,7 @@
 """SparseFool (Modas et al., 2019; chapter 3 of the thesis): few pixels, through a boundary made flat."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +18,13 @@ from .walk import Rules, walk
 
 BEYOND = 1e-3
 """How far beyond the plane a step goes, as in the published code: on the plane the label may still stand."""
+
+
+@dataclass
+class Rounds(Tally):
+    """Counts the rounds of algorithm 2 besides, one for each image that takes part in one."""
+
+    rounds: int = 0
 
 
 @ATTACKS.add("sparsefool")
@@ -56,7 +65,7 @@ def sparsefool(
     candidates, walk_steps
         Classes and steps of DeepFool.
     tally
-        Counts the work done, if given.
+        Counts the work done, if given; a `Rounds` counts the rounds too.
     """
     check_counts(steps=steps)
     check_positive(lam=lam, alpha=1.0 if alpha is None else alpha)
@@ -70,6 +79,8 @@ def sparsefool(
         low, high = _bounds(x, box, alpha)
         result, point, rows = x.clone(), x.clone(), torch.arange(len(x), device=x.device)
         for _ in range(steps):
+            if isinstance(count, Rounds):
+                count.rounds += len(rows)
             aim = None if goal is None else goal[rows]
             normal, gap, found = flat_boundary(model, point[rows], y[rows], aim, lam, rules, count)
             rows = rows[found]

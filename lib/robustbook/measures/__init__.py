@@ -13,6 +13,7 @@ from .corruption import (
 )
 from .distances import Distances, distances, fooled
 from .gaussian import expected_norm, gnr, kept_rate, noise_levels
+from .sparsity import centre, most_salient, perturbed, perturbed_elements, perturbed_pixels, perturbed_share
 
 __all__ = [
     "Distances",
@@ -20,6 +21,7 @@ __all__ = [
     "accuracy_by_group",
     "accuracy_by_severity",
     "accuracy_coordinate",
+    "centre",
     "corruption_errors",
     "distances",
     "expected_norm",
@@ -28,7 +30,12 @@ __all__ = [
     "kept_rate",
     "mce",
     "mean_errors",
+    "most_salient",
     "noise_levels",
+    "perturbed",
+    "perturbed_elements",
+    "perturbed_pixels",
+    "perturbed_share",
     "relative_mce",
     "robustness_coordinate",
 ]
