@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from robustbook.execute import chapter_source, chapters, execute_all
 from robustbook.provenance import environment
+from robustbook.results import load_chapter
+from robustbook.results.engine import outcomes
 from robustbook.storage import repository
 
 # What another processor or version may change, by column: relative, then absolute. Other numeric
@@ -43,6 +45,8 @@ TOLERANCES = {
 }
 DEFAULT = (0.15, 1e-6)
 WORDS_A_LINE = 8
+# Rows that fail in a rehearsal, and how. Mending them makes stored rows stale: with the next change of those.
+CANNOT_REHEARSE = {"moments/eights": "no images to predict"}  # no 8 among the first eight test images
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +139,17 @@ def test_the_comparison_can_fail():
     for other, exact in ((table + 1e-9, True), (table + 6, False)):
         with pytest.raises(AssertionError):
             compare("X", table, other, exact=exact)
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_the_first_row_of_every_experiment_can_be_rehearsed(name):
+    """`robustbook rehearse` tries all rows of the paper profile, which takes too long here."""
+    for experiment in load_chapter(name, "paper").experiments.values():
+        first = experiment.rows("paper")[:1]
+        for outcome in outcomes(experiment.function, first, engine="inline", rehearse=True):
+            known = CANNOT_REHEARSE.get(f"{name}/{experiment.name}", "")
+            assert known in outcome.error, f"{experiment.name} can be rehearsed by now: take it off the list"
+            assert known or not outcome.error, f"{experiment.name}: {outcome.row}: {outcome.error}"
 
 
 @pytest.mark.parametrize("name", chapters())

@@ -25,7 +25,7 @@ from robustbook.datasets.folder import spread
 from robustbook.datasets.full import CIFAR100_CLASSES, DIGITS, Stored
 from robustbook.errors import BookError
 from robustbook.networks import PRETRAINED
-from robustbook.rehearsal import rehearsal
+from robustbook.rehearsal import rehearsal, shrink
 
 SMALL = ("mnist-small", "fashion-mnist-small", "cifar10-small")
 COUNT = 40
@@ -518,6 +518,16 @@ def test_rehearsal_without_data_is_synthetic(
     assert first.x.shape == (8, channels, height, width) and "synthetic" in first.note
     assert torch.equal(first.x, second.x) and first.x.min() >= 0 and first.x.max() <= 1
     assert first.y.min() >= 0 and first.y.max() < len(first.classes)
+
+
+def test_rehearsal_of_two_parts_of_a_set() -> None:
+    """Some images to learn from and some more set aside: neither part is empty."""
+    assert shrink(4000) + shrink(2000) == 6000
+    with rehearsal():
+        count = shrink(4000)
+        assert count == len(load("mnist-small", "train", limit=count)) == 8
+        assert len(load("mnist-small", "train", limit=count + shrink(2000))) == 16
+        assert len(load("mnist-small", "train", limit=count + 2000)) == 8
 
 
 def test_rehearsal_uses_real_data_where_it_is(tiny: Path) -> None:

@@ -337,6 +337,24 @@ def test_values_come_back_as_they_were(store):
         rows.put(Row({"seed": 1}, "f"), {"a": [1, 2]}, seconds=1.0, note=NOTE, order=[])
 
 
+def test_a_table_has_the_settings_of_its_rows_alone(store):
+    """Else a page, whose later cells add settings, would write another record than the command does."""
+    chapter = Chapter("toy", "smoke")
+    chapter.settings(n=(2, 3, 4), other=(1, 1, 1))
+    rows = chapter.experiment(lambda s: [{"seed": k} for k in range(s.n)])(lambda seed: {"y": seed})
+    chapter.table("toy-rows", rows)(lambda rows: rows[["seed", "y"]])
+    chapter.result("toy-rows")
+    record = store / "smoke" / "toy-rows.json"
+    before = record.read_text()
+    assert json.loads(before)["settings"] == {"n": 2}
+    chapter.settings(later=(1, 1, 1))
+    chapter._tables.clear()
+    chapter.result("toy-rows")
+    assert record.read_text() == before
+    with pytest.raises(AttributeError, match="no setting 'm'"):
+        chapter.experiment(lambda s: [{"seed": s.m}])(lambda seed: {}).read_settings("smoke")
+
+
 def test_repeated_rows_and_odd_parameters_are_refused():
     chapter = Chapter("toy", "smoke")
     chapter.settings(n=(1, 1, 1))

@@ -46,22 +46,49 @@ def regulariser_falls_less(table: pd.DataFrame) -> Finding:
     return Finding(weakest(verdicts), f"accuracy drops by {text}", float(spared.mean()))
 
 
-@rule("MOMENT-C08", "MOMENT-F2")
-def accuracy_can_rise(table: pd.DataFrame) -> Finding:
+@rule("MOMENT-C08", "MOMENT-F2", "MOMENT-T4")
+def accuracy_can_rise(trade: pd.DataFrame, attacked: pd.DataFrame) -> Finding:
     """At the best sigma the regularised LeNet is more accurate than the baseline, on MNIST and CIFAR-10.
 
-    The weight alpha is chosen by validation loss; the maximum over sigma is the claim's own, and of
-    several equal networks it would be above one by chance alone.
+    In both tables: the few images of Figure 2, where the weight alpha is chosen by validation loss, and all
+    those of Table 4. The maximum over sigma is the claim's own, and of several equal networks it would be
+    above one by chance alone.
     """
+    gains = {"Figure 2": _gains_of_figure_2(trade), "Table 4": _gains_of_table_4(attacked)}
+    verdicts = {
+        exceeds(found[data], 0.0) if data in found else INCONCLUSIVE
+        for found in gains.values()
+        for data in ("mnist", "cifar10")
+    }
+    text = "; ".join(
+        f"{place}, {data}: {sum(g) / len(g):+.2f} points ± {spread(g):.2f}"
+        for place, found in gains.items()
+        for data, g in found.items()
+    )
+    lowest = min(min(g) for found in gains.values() for g in found.values())
+    return Finding(weakest(verdicts), f"best sigma less baseline, {text}", lowest)
+
+
+def _gains_of_figure_2(table: pd.DataFrame) -> dict[str, list[float]]:
+    """By data set, for each seed: accuracy at the best sigma less the baseline's."""
     gains: dict[str, list[float]] = {}
     for (data, _seed), part in table.groupby(["data", "seed"], sort=False):
         ours = part[part["method"] == "regulariser"]
         chosen = ours.loc[ours.groupby("sigma")["val_loss"].idxmin(), "accuracy"]
         base = part.loc[part["method"] == "baseline", "accuracy"].item()
         gains.setdefault(str(data), []).append(float(chosen.max() - base))
-    text = "; ".join(f"{data}: {sum(g) / len(g):+.2f} points ± {spread(g):.2f}" for data, g in gains.items())
-    verdicts = {exceeds(gains[data], 0.0) if data in gains else INCONCLUSIVE for data in ("mnist", "cifar10")}
-    return Finding(weakest(verdicts), f"best sigma less baseline, {text}", min(map(min, gains.values())))
+    return gains
+
+
+def _gains_of_table_4(table: pd.DataFrame) -> dict[str, list[float]]:
+    """The same for LeNet in Table 4, where a network has a line an attack."""
+    table = table[table["model"] == "LeNet"]
+    data = table["data"].str.removesuffix("-small")
+    wide = table.assign(data=data).pivot_table(
+        index=["data", "seed"], columns="sigma", values="accuracy", sort=False
+    )
+    best = wide.drop(columns=0.0).max(axis=1) - wide[0.0]
+    return {str(name): part.tolist() for name, part in best.groupby("data", sort=False)}
 
 
 def _fair(table: pd.DataFrame, data: str) -> pd.DataFrame:

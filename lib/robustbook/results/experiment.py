@@ -15,6 +15,19 @@ from .rows import Record, Row, RowStore, Stored
 Grid = Callable[[SimpleNamespace], list[Record]]
 
 
+class _Watched(SimpleNamespace):
+    """Settings that note which of them are read."""
+
+    def __init__(self, settings: SimpleNamespace) -> None:
+        super().__init__(_all=vars(settings), _read={})
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._all:
+            raise AttributeError(f"no setting '{name}'")
+        self._read[name] = self._all[name]
+        return self._all[name]
+
+
 @dataclass
 class Experiment:
     """Rows of one kind: named, with a grid for every profile."""
@@ -34,6 +47,12 @@ class Experiment:
         if len({row.id for row in rows}) < len(rows):
             raise BookError(f"{self.chapter}/{self.name}: the grid of profile {profile} repeats a row")
         return rows
+
+    def read_settings(self, profile: str) -> dict[str, Any]:
+        """The settings that its grid reads; others may come and go without touching its tables."""
+        watched = _Watched(self.settings(profile))
+        self.grid(watched)
+        return dict(watched._read)
 
     def _fingerprint(self, params: Record) -> str:
         words = frozenset(v for v in params.values() if isinstance(v, str))

@@ -81,7 +81,7 @@ def _provenance(view: View, profile: str, states: list[State]) -> dict[str, Any]
         "chapter": view.chapter,
         "profile": profile,
         "experiments": [e.name for e in view.experiments],
-        "settings": vars(view.experiments[0].settings(profile)),
+        "settings": {k: v for e in view.experiments for k, v in e.read_settings(profile).items()},
         "seeds": sorted({p["seed"] for p in params if "seed" in p}),
         "data": {name: digest for row in meta for name, digest in row["data"].items()},
         "fingerprint": sha256("".join(sorted(row["fingerprint"] for row in meta)).encode())[:16],
