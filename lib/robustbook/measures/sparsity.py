@@ -45,7 +45,7 @@ def centre(mask: Tensor) -> Tensor:
 
 
 def most_salient(slopes: Tensor, share: float = 0.25) -> Tensor:
-    """The `share` of the pixels, (N, H, W), with the steepest slopes (N, C, H, W), smoothed over 3 x 3 pixels."""
+    """The `share` of the pixels, (N, H, W), with the steepest slopes (N, C, H, W), averaged over 3 x 3."""
     if not 0 < share < 1:
         raise BookError(f"share={share!r}; give a part of the pixels between 0 and 1")
     steep = avg_pool2d(slopes.abs().sum(1, keepdim=True), 3, 1, 1, count_include_pad=False).flatten(1)
