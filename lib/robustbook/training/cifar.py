@@ -58,7 +58,7 @@ def resnet9_cifar10_linf() -> Recipe:
 @RECIPES.add("resnet9-cifar10-small")
 def resnet9_cifar10_small() -> Recipe:
     """A ResNet-9 of 8 channels on the subset that ships with the book: seconds, and not much accuracy."""
-    return Recipe("resnet9", "cifar10-small", _fit(epochs=4, batch_size=50, lr=0.1), options={"width": 8})
+    return Recipe("resnet9", "cifar10-small", _fit(epochs=2, batch_size=50, lr=0.1), options={"width": 8})
 
 
 @RECIPES.add("resnet9-cifar10-linf-small")
