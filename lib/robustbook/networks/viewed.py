@@ -47,8 +47,8 @@ def viewed(
 ) -> nn.Sequential:
     """The network of this name as `.network` behind `.view`.
 
-    `mean` has one number, or one a channel. What the inner network subtracts is the mean image in the same view, as
-    published: a flipped constant is no constant. `width` is that of the inner network, if it has one.
+    `mean` has one number, or one a channel. What the inner network subtracts is the mean image in the same
+    view, as published: a flipped constant is no constant. `width` is that of the inner network, if it has one.
     """
     options: dict[str, Any] = {} if width is None else {"width": width}
     front = View(view)
