@@ -48,7 +48,7 @@ def viewed(
     """The network of this name as `.network` behind `.view`.
 
     `mean` has one number, or one a channel. What the inner network subtracts is the mean image in the same
-    view, as published: a flipped constant is no constant. `width` is that of the inner network, if it has one.
+    view, as published: a flipped constant is no constant. `width` is that of the inner network.
     """
     options: dict[str, Any] = {} if width is None else {"width": width}
     front = View(view)
