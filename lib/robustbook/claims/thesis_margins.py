@@ -219,7 +219,10 @@ def forgetting_erases(table: pd.DataFrame) -> Finding:
         f"{high.mean():.1f} % on high pass (before: {wide['accuracy_high', 'both'].mean():.1f} %), "
         f"low pass {-lost.mean():+.2f} points, upper margins {np.mean(gains):.2f} times"
     )
-    return Finding(weakest({fallen, exceeds(-lost, -2.0), exceeds(gains, 1.0)}), text, float(high.mean()))
+    verdict = weakest({fallen, exceeds(-lost, -2.0), exceeds(gains, 1.0)})
+    if (wide["accuracy_high", "both"] <= 20.0).any():
+        verdict = INCONCLUSIVE  # nothing was learned that could be forgotten
+    return Finding(verdict, text, float(high.mean()))
 
 
 def accuracies(table: pd.DataFrame) -> pd.DataFrame:
