@@ -49,7 +49,7 @@ def margins(
         takes too long a step and lands far behind the boundary; 0 is the published measurement.
     """
     labels = predict(model, x, batch_size=batch_size).argmax(1)
-    found = deepfool_subspaces(model, x, labels, bases, steps=shrink(steps, at_most=2), batch_size=batch_size)
+    found = deepfool_subspaces(model, x, labels, bases, steps=shrink(steps, at_most=1), batch_size=batch_size)
     delta = found.delta
     if bisections:
         delta = torch.stack([drawn_back(model, x, labels, part, bisections) for part in delta])
