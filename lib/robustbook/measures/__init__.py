@@ -1,4 +1,4 @@
-"""What is measured on a network: accuracy, noise, corruptions, distances of adversarial images."""
+"""What is measured on a network: accuracy, noise, corruptions, distances of adversarial images, margins."""
 
 from .accuracy import accuracy
 from .corruption import (
@@ -13,21 +13,27 @@ from .corruption import (
 )
 from .distances import Distances, distances, fooled
 from .gaussian import expected_norm, gnr, kept_rate, noise_levels
+from .margins import Margins, directions, distribution, linear_margins, margins
 from .sparsity import centre, most_salient, perturbed, perturbed_elements, perturbed_pixels, perturbed_share
 
 __all__ = [
     "Distances",
+    "Margins",
     "accuracy",
     "accuracy_by_group",
     "accuracy_by_severity",
     "accuracy_coordinate",
     "centre",
     "corruption_errors",
+    "directions",
     "distances",
+    "distribution",
     "expected_norm",
     "fooled",
     "gnr",
     "kept_rate",
+    "linear_margins",
+    "margins",
     "mce",
     "mean_errors",
     "most_salient",

@@ -3,7 +3,7 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import alexnet, efficientnet, imagenet, lenet, resnet, vgg
+from . import alexnet, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
 from .catalogue import NETWORKS, describe, make
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
@@ -13,12 +13,15 @@ __all__ = [
     "PRETRAINED",
     "Normalise",
     "alexnet",
+    "densenet",
     "describe",
     "efficientnet",
     "imagenet",
     "lenet",
     "make",
+    "mlp",
     "pretrained",
     "resnet",
     "vgg",
+    "viewed",
 ]

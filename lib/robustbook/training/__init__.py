@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar
+from . import cifar, margins
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -23,6 +23,7 @@ __all__ = [
     "cross_entropy_loss",
     "evaluating",
     "fit",
+    "margins",
     "predict",
     "recipe_of",
     "split",
