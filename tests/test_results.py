@@ -235,6 +235,16 @@ def test_stale_rows_are_listed_verified_and_recomputed(house):
     assert (folder / "results" / "smoke" / "toy-wave.csv").read_text() != before
 
 
+def test_measured_seconds_do_not_count_as_a_difference(house):
+    folder, call = house
+    source = folder / "notebooks" / "toy.md"
+    timed = source.read_text().replace("return {", 'return {"seconds": time.perf_counter(), ')
+    source.write_text(timed)
+    call("run", "toy", "--profile", "smoke", "--engine", "inline")
+    source.write_text(timed.replace("time.sleep(pause +", "time.sleep(2 * pause +"))
+    assert "4 rows re-signed" in call("run", "toy", "--profile", "smoke", "--verify").stdout
+
+
 def test_reading_never_computes_laptop_rows(house):
     chapter = load_chapter("toy", "laptop")
     shown = chapter.show("toy-wave")
