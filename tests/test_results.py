@@ -150,6 +150,19 @@ def test_workers_of_a_killed_run_end_with_it(house):
     assert not alive
 
 
+def test_a_run_of_one_job_outlives_the_shell_that_started_it(house):
+    """`robustbook run ... --jobs 1 &` and the terminal is closed: the rows are measured all the same."""
+    folder, _ = house
+    run = f"{sys.executable} -c 'from robustbook.cli import main; main()' run toy --profile smoke --jobs 1"
+    shell = f"{run} > run.log 2>&1 & while [ ! -s started ]; do sleep 0.1; done"
+    env = {**os.environ, "TOY_LOG": "started", "TOY_SLOW": "1.5"}
+    subprocess.run(["sh", "-c", shell], cwd=folder, env=env, check=True, timeout=60)
+    give_up = time.monotonic() + 60
+    while len(rows_of(folder, "smoke")) < 4 and time.monotonic() < give_up:
+        time.sleep(0.2)
+    assert len(rows_of(folder, "smoke")) == 4
+
+
 def maps(process):
     """The files a process has mapped, as one text."""
     return Path(f"/proc/{process.pid}/maps").read_text()

@@ -55,13 +55,15 @@ def measure(function: Callable[..., Any], row: Row, rehearse: bool) -> Outcome:
     return Outcome(row, value, time.perf_counter() - start, note, error, trace)
 
 
-def measure_below(function: Callable[..., Any], row: Row, rehearse: bool) -> Outcome:
+def measure_below(function: Callable[..., Any], row: Row, rehearse: bool, caller: int) -> Outcome:
     """Measure one row in a process that ends when its parent does.
 
     Without that, the workers of a killed run finish their rows for nobody: minutes of a core, and the locks
-    of networks in training that the next run waits for.
+    of networks in training that the next run waits for. With one job joblib measures in the `caller` itself,
+    which may well outlive its parent: the shell that started it in the background.
     """
-    _end_with_parent()
+    if os.getpid() != caller:
+        _end_with_parent()
     return measure(function, row, rehearse)
 
 
@@ -94,7 +96,8 @@ def outcomes(
     with _backend(engine, jobs, scheduler):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
         task = joblib.delayed(measure_below if engine == "local" else measure)
-        yield from parallel(task(function, row, rehearse) for row in rows)
+        below = (os.getpid(),) if engine == "local" else ()
+        yield from parallel(task(function, row, rehearse, *below) for row in rows)
 
 
 @contextlib.contextmanager
