@@ -15,15 +15,20 @@ def _mean(values: pd.Series, digits: int = 2) -> str:
     return f"{values.mean():.{digits}f}{width}"
 
 
+def _alone(values: pd.Series) -> str:
+    """A warning where no spread is known."""
+    return " (one seed)" if len(values) == 1 else ""
+
+
 @rule("THESIS-C01", "THESIS-X3.2.1")
 def clipping_spoils(table: pd.DataFrame) -> Finding:
     """l1-DeepFool fools 95 % without a box, and half at most once clipped to it."""
     wide = table.pivot_table(index=["data", "network", "seed"], columns="kind", values="fooled")
     verdicts, parts = set(), []
-    for (data, network), part in wide.groupby(["data", "network"]):
+    for (_, network), part in wide.groupby(["data", "network"]):
         free, after = part["free"], part["clipped after"]
         verdicts |= {everywhere(free >= 95), exceeds(-after, -50.0, null=-float(free.mean()))}
-        parts.append(f"{network if data == 'imagenet' else data} {free.mean():.0f} → {_mean(after, 0)} %")
+        parts.append(f"{network} {free.mean():.0f} → {_mean(after, 0)} %")
     return Finding(
         weakest(verdicts), "free → clipped: " + "; ".join(parts), float(wide["clipped after"].mean())
     )
@@ -36,8 +41,7 @@ def clipping_inside_does_not_help(table: pd.DataFrame) -> Finding:
     gain = wide["clipped in the loop"] - wide["clipped after"]
     verdicts = {exceeds(-part, -10.0) for _, part in gain.groupby(["data", "network"])}
     text = "gain in points: " + "; ".join(
-        f"{network if data == 'imagenet' else data} {_mean(part, 1)}"
-        for (data, network), part in gain.groupby(["data", "network"])
+        f"{network} {_mean(part, 1)}" for (_, network), part in gain.groupby(["data", "network"])
     )
     return Finding(weakest(verdicts), text, float(gain.mean()))
 
@@ -244,7 +248,7 @@ def other_norms_do_not_protect(table: pd.DataFrame) -> Finding:
     ratio = wide["median_pixels"]["adversarial"] / wide["median_pixels"]["standard"]
     fooled = wide["fooled"]["adversarial"]
     verdicts = {everywhere(fooled >= 99), exceeds(ratio, 1.0), exceeds(-ratio, -4.0)}
-    text = f"fooled {_mean(fooled, 1)} %, {_mean(ratio)} times the pixels"
+    text = f"fooled {_mean(fooled, 1)} %, {_mean(ratio)} times the pixels{_alone(ratio)}"
     return Finding(weakest(verdicts), text, float(ratio.mean()))
 
 
@@ -256,5 +260,5 @@ def faster_on_the_hardened(table: pd.DataFrame) -> Finding:
     if "seconds" not in wide or wide["seconds"].isna().any(axis=None):
         return Finding(INCONCLUSIVE, f"not timed; {_mean(work)} times the gradients", float(work.mean()))
     ratio = wide["seconds"]["adversarial"] / wide["seconds"]["standard"]
-    text = f"{_mean(ratio)} times the time, {_mean(work)} times the gradients"
+    text = f"{_mean(ratio)} times the time, {_mean(work)} times the gradients{_alone(ratio)}"
     return Finding(exceeds(-ratio, -1.0), text, float(ratio.mean()))
