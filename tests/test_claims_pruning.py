@@ -34,7 +34,7 @@ def lemma(**held):
 
 def norms(*curves):
     """Norms by p, two seeds: l1, largest row, largest column of M1 (one reading), Frobenius of M2."""
-    names = ("l1", "largest_row", "largest_column", "frobenius")
+    names = ("l1_norm", "largest_row", "largest_column", "frobenius")
     lines = [
         {"data": "mnist", "seed": k, "reading": "threshold", "p": p, **dict(zip(names, values))}
         for k in (0, 1)
@@ -59,9 +59,9 @@ def sweep(clean, old, width=0.5, data=DATA, seeds=(0, 1), **other):
                 for method in METHODS:
                     for p, c, a in zip((0, 25, 50, 99), clean, values, strict=True):
                         a = a + (width * seed if p else 0)
-                        aside = {"clean_aside": c, "adversarial_aside": a}
+                        aside = {"clean_aside": c, "old_aside": a}
                         same = {"data": name, "attack": attack, "seed": seed, "method": method, "p": p}
-                        lines.append({**same, "clean": c, "adversarial": a, **aside})
+                        lines.append({**same, "clean": c, "old": a, **aside})
     return pd.DataFrame(lines)
 
 
@@ -77,7 +77,7 @@ def scores(changes, base=10.0, seeds=(0, 1), width=0.0, data=DATA):
                 for p in range(1, 6):
                     change = base * (changes.get((name, method), 0.0) + width * seed) / 100
                     same = {"data": name, "attack": "deepfool", "seed": seed, "method": method, "p": p}
-                    lines.append({**same, "score": base + change, "change": change})
+                    lines.append({**same, "score": base + change, "score_change": change})
     return pd.DataFrame(lines)
 
 
@@ -93,8 +93,8 @@ def paper_t1():
     base = table[table["method"] == "none"].set_index("data")["value"]
     rest = table[table["method"] != "none"]
     parts = rest["method"].str.extract(r"(M\d) p=(\d)")
-    rest = rest.assign(method=parts[0], p=parts[1].astype(int), change=rest["value"])
-    return rest.assign(score=rest["data"].map(base) + rest["change"])
+    rest = rest.assign(method=parts[0], p=parts[1].astype(int), score_change=rest["value"])
+    return rest.assign(score=rest["data"].map(base) + rest["score_change"])
 
 
 NAMES = {
@@ -240,9 +240,9 @@ def test_the_level_is_chosen_on_images_set_aside():
         {
             "p": [0, 1, 2, 3],
             "clean_aside": [90, 89, 88, 60],
-            "adversarial_aside": [0, 20, 30, 80],
+            "old_aside": [0, 20, 30, 80],
             "clean": [91, 90, 80, 50],
-            "adversarial": [1, 50, 12, 70],
+            "old": [1, 50, 12, 70],
         }
     )
     assert chosen(table) == (2, 11, 11)
@@ -258,5 +258,5 @@ def test_mean_gains_use_small_levels_of_the_papers_methods():
 
 def test_the_papers_count_of_positive_changes():
     """30 of 45, as the claim's test says."""
-    changes = paper_t1()["change"]
+    changes = paper_t1()["score_change"]
     assert (len(changes), (changes > 0).sum()) == (45, 30)

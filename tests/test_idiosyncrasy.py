@@ -50,7 +50,9 @@ def test_closed_forms_of_remark_1(weight: float) -> None:
     parts = data.sample(COUNT, generator=generator(1))
     y, w = (parts.y > 0).long(), data.weights(weight)
     right = (parts.x @ w * parts.y > 0).double()
-    assert abs(right.mean().item() - linear_accuracy(data, weight)) < 4 * right.std().item() / math.sqrt(COUNT)
+    assert abs(right.mean().item() - linear_accuracy(data, weight)) < 4 * right.std().item() / math.sqrt(
+        COUNT
+    )
     for radius in (0.1, 0.2, 2.0):
         sampled = expected_robustness(linear(w), parts.x, y, radius, generator=generator(2))
         assert abs(sampled - linear_robustness(data, weight, radius)) < 4 * 0.5 / math.sqrt(COUNT)

@@ -1,5 +1,6 @@
 """Pruning a dense layer: M1, M2, M3 against what defines them, and the shortcut against the whole network."""
 
+import itertools
 import math
 
 import pytest
@@ -122,17 +123,30 @@ def test_m2_on_a_matrix_whose_singular_values_are_known() -> None:
     """diag(3, 2, 1) between two rotations."""
     q = [torch.linalg.qr(torch.randn(3, 3, generator=generator(seed)))[0] for seed in (1, 2)]
     dense = Dense(q[0] @ torch.diag(torch.tensor([3.0, 2.0, 1.0])) @ q[1], None)
-    assert torch.allclose(m2(34)(dense).weight, q[0] @ torch.diag(torch.tensor([3.0, 2.0, 0.0])) @ q[1], atol=1e-5)
+    assert torch.allclose(
+        m2(34)(dense).weight, q[0] @ torch.diag(torch.tensor([3.0, 2.0, 0.0])) @ q[1], atol=1e-5
+    )
     assert torch.equal(m2(33)(dense).weight, dense.weight)  # 0.99 of a value, rounded down: none
 
 
-def test_m3_is_m1_then_m2() -> None:
-    dense, frequency = layer(), torch.linspace(0, 1, 12).double()
-    for p in (5, 50, 90):
-        by_hand = m2(p)(m1(frequency, p)(dense))
-        assert torch.equal(m3(frequency, p)(dense).weight, by_hand.weight)
-    # The number of values is counted on the whole matrix: zero rows bring zero values, which go first.
-    assert norms(m3(frequency, 50)(dense))["rank"] == 6
+@pytest.mark.parametrize(("side", "units"), [("outputs", 12), ("inputs", 20)])
+def test_m3_is_m2_on_the_matrix_that_m1_leaves(side: str, units: int) -> None:
+    """Take the removed rows or columns out, prune the smaller matrix, put zeros back."""
+    dense, frequency = layer(), torch.linspace(0, 1, units).double()
+    for p in (5, 30, 50, 90):
+        kept = ~rare(frequency, p)
+        rows = kept if side == "outputs" else torch.ones(12, dtype=torch.bool)
+        columns = kept if side == "inputs" else torch.ones(20, dtype=torch.bool)
+        expected = torch.zeros_like(dense.weight)
+        expected[rows.nonzero(), columns.nonzero()[:, 0]] = m2(p)(
+            Dense(dense.weight[rows][:, columns], None)
+        ).weight
+        found = m3(frequency, p, side=side)(dense)
+        assert torch.allclose(found.weight, expected, atol=1e-6)
+        assert torch.equal(found.bias, m1(frequency, p, side=side)(dense).bias)
+        assert (found.weight[~rows] == 0).all() and (found.weight[:, ~columns] == 0).all()
+    assert norms(m3(frequency, 50, side=side)(dense))["rank"] == (3 if side == "outputs" else 5)
+    assert norms(m3(torch.zeros(12).double(), 50)(dense))["units"] == 0
 
 
 def test_norms_shrink_as_the_lemmas_need() -> None:
@@ -141,18 +155,18 @@ def test_norms_shrink_as_the_lemmas_need() -> None:
     for reading in ("threshold", "rank"):
         one = [norms(m1(frequency, p, reading=reading)(dense)) for p in LEVELS]
         for name in one[0]:
-            assert all(b[name] <= a[name] for a, b in zip(one, one[1:])), name
+            assert all(b[name] <= a[name] for a, b in itertools.pairwise(one)), name
         three = [norms(m3(frequency, p, reading=reading)(dense)) for p in LEVELS]
         assert all(c["frobenius"] <= a["frobenius"] * (1 + 1e-6) for a, c in zip(one, three))
     two = [norms(m2(p)(dense)) for p in LEVELS]
-    assert all(b["frobenius"] <= a["frobenius"] for a, b in zip(two, two[1:]))
+    assert all(b["frobenius"] <= a["frobenius"] for a, b in itertools.pairwise(two))
     assert two[99]["frobenius"] < 0.5 * two[0]["frobenius"]
 
 
 def test_norms_by_hand() -> None:
     found = norms(Dense(torch.tensor([[1.0, -2.0], [0.0, 0.0], [3.0, 4.0]]), None))
     assert found["frobenius"] == pytest.approx(math.sqrt(30))
-    assert (found["l1"], found["largest_row"], found["largest_column"]) == (10, 7, 6)
+    assert (found["l1_norm"], found["largest_row"], found["largest_column"]) == (10, 7, 6)
     assert (found["rank"], found["units"]) == (2, 2)
 
 
@@ -198,6 +212,27 @@ def test_prune_gives_a_new_network(network: nn.Module) -> None:
     assert changed == ["fc2.weight"]
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "layer_name", "parameters"),
+    [
+        ("dense-cnn", {"channels": 1, "size": 28}, "fc1", 131_050),
+        ("dense-vgg8", {"channels": 3, "size": 32}, "body.fc", 292_954 - 1_290 + 129 * 256 + 2_570),
+    ],
+)
+def test_networks_with_a_hidden_layer(
+    name: str, shape: dict[str, int], layer_name: str, parameters: int
+) -> None:
+    """Small enough for the repository (2 MB), and what is pruned stands second to last."""
+    model = make(name, seed=0, **shape).eval()
+    assert sum(p.numel() for p in model.parameters()) == parameters
+    assert 4 * sum(v.numel() for v in model.state_dict().values()) < 2 * 1024**2
+    dense = [key for key, part in model.named_modules() if isinstance(part, nn.Linear)]
+    assert dense[-2] == layer_name
+    assert model(torch.rand(2, shape["channels"], shape["size"], shape["size"])).shape == (2, 10)
+    with pytest.raises(BookError, match="8 pixels"):
+        make("dense-cnn", seed=0, size=4)
+
+
 def nested() -> nn.Module:
     return make("dense-vgg8", seed=0, channels=3, size=32, width=2, hidden=16).eval()
 
@@ -219,7 +254,13 @@ def test_the_shortcut_equals_the_whole_network(name: str, network: nn.Module) ->
     x = digits()
     features, behind = inputs_of(network, name, x, batch_size=25), Behind(network, name, x)
     frequency = frequencies(network, name, x)
-    for change in (m2(0), m1(frequency, 30), m2(60), m3(frequency, 30), random_units(50, generator=generator())):
+    for change in (
+        m2(0),
+        m1(frequency, 30),
+        m2(60),
+        m3(frequency, 30),
+        random_units(50, generator=generator()),
+    ):
         dense = change(weights(network, name))
         whole = predict(prune(network, name, lambda _, found=dense: found), x)
         short = behind(features, dense.weight, dense.bias)

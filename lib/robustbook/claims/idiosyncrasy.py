@@ -60,7 +60,7 @@ def norms_fall(first: pd.DataFrame, second: pd.DataFrame) -> Finding:
     """M2: the Frobenius norm never rises with p and ends lower; M1: nor do three norms of the l1 kind."""
     checked = {"frobenius": second.groupby(["data", "seed"], sort=False)}
     one = first.groupby(["data", "seed", "reading"], sort=False)
-    checked |= {name: one for name in ("l1", "largest_row", "largest_column")}
+    checked |= {name: one for name in ("l1_norm", "largest_row", "largest_column")}
     met, parts = [], []
     for name, groups in checked.items():
         curves = [part.sort_values("p")[name].to_numpy() for _, part in groups]
@@ -78,8 +78,8 @@ def chosen(part: pd.DataFrame) -> tuple[float, float, float]:
     """
     part = part.sort_values("p").reset_index(drop=True)
     loss = part["clean_aside"].iloc[0] - part["clean_aside"]
-    best = part["adversarial_aside"].where(loss <= LOSS).idxmax()
-    gain = part["adversarial"].iloc[best] - part["adversarial"].iloc[0]
+    best = part["old_aside"].where(loss <= LOSS).idxmax()
+    gain = part["old"].iloc[best] - part["old"].iloc[0]
     return float(part["p"].iloc[best]), float(gain), float(part["clean"].iloc[0] - part["clean"].iloc[best])
 
 
@@ -107,12 +107,12 @@ def large_gain_small_loss(table: pd.DataFrame) -> Finding:
 @rule("IDIO-C06", "IDIO-F1")
 def both_collapse(table: pd.DataFrame) -> Finding:
     """At p = 99 clean and adversarial accuracy are below half of their maxima, for each method."""
-    mean = table.groupby(["data", "attack", "method", "p"])[["clean", "adversarial"]].mean()
+    mean = table.groupby(["data", "attack", "method", "p"])[["clean", "old"]].mean()
     cells = mean.groupby(["data", "attack", "method"])
     share = mean.xs(99, level="p") / cells.max()
     text = (
         f"left at p = 99, of the maximum over p: clean {100 * share['clean'].max():.0f} % at most, "
-        f"adversarial {100 * share['adversarial'].max():.0f} % at most, "
+        f"adversarial {100 * share['old'].max():.0f} % at most, "
         f"below half in {int((share < 0.5).all(axis=1).sum())} of {len(share)} cells"
     )
     return Finding(everywhere(share < 0.5, share < 1), text, float(share.max().max()))
@@ -121,9 +121,9 @@ def both_collapse(table: pd.DataFrame) -> Finding:
 def mean_gains(table: pd.DataFrame) -> pd.DataFrame:
     """Mean over p = 1 to 50 of the accuracy gained on old examples: a row a data set, seed and method."""
     keys = ["data", "seed", "method", "attack"]
-    base = table[table["p"] == 0].set_index(keys)["adversarial"]
+    base = table[table["p"] == 0].set_index(keys)["old"]
     few = table[(table["p"] > 0) & (table["p"] <= SMALL) & table["method"].isin(PAPER)]
-    return (few.groupby(keys)["adversarial"].mean() - base).dropna().unstack("attack")
+    return (few.groupby(keys)["old"].mean() - base).dropna().unstack("attack")
 
 
 @rule("IDIO-C07", "IDIO-F1")
@@ -141,7 +141,7 @@ def best_against_cw(table: pd.DataFrame) -> Finding:
 
 @rule("IDIO-C08", "IDIO-F1")
 def deepfool_by_data(table: pd.DataFrame) -> Finding:
-    """Mean gain of the best method on DeepFool examples: at most a point on the grey sets, more on CIFAR-10."""
+    """Mean gain of the best method on DeepFool examples: up to a point on the grey sets, more on CIFAR-10."""
     best = mean_gains(table)["deepfool"].groupby(["data", "seed"]).max()
     verdicts, parts = set(), []
     for data, sign in (("mnist", -1), ("fashion-mnist", -1), ("cifar10", 1)):
@@ -156,9 +156,9 @@ def changes(table: pd.DataFrame, **where: str) -> pd.DataFrame:
     table = table[(table["attack"] == ATTACK) & table["method"].isin(PAPER)]
     for column, value in where.items():
         table = table[table[column] == value]
-    base = table["score"] - table["change"]
+    base = table["score"] - table["score_change"]
     index = [name for name in ("data", "method", "p") if name not in where]
-    return table.assign(relative=table["change"] / base).pivot(
+    return table.assign(relative=table["score_change"] / base).pivot(
         index=index, columns="seed", values="relative"
     )
 

@@ -1,8 +1,8 @@
 """Rules for Figure 2 of the idiosyncrasy paper: accuracy and robustness to common corruptions.
 
-Claims about AlexNet and ResNet-18 are judged on those networks where they were measured (`paper`). Elsewhere a
-pair of networks on CIFAR-10-C stands for them, one pruned in its second to last layer like AlexNet, one in its
-last like ResNet-18: it can show the direction, or that it is missing, but not reproduce the claim.
+Claims about AlexNet and ResNet-18 are judged on those networks where they were measured (`paper`). Elsewhere
+a pair of networks on CIFAR-10-C stands for them, one pruned in its second to last layer like AlexNet, one in
+its last like ResNet-18: it can show the direction, or that it is missing, but not reproduce the claim.
 """
 
 import math
@@ -17,6 +17,7 @@ OF_FIGURE_2 = (RESNET18, "squeezenet-imagenet", "vgg11-imagenet", "vgg19-imagene
 """Unpruned networks of Figure 2, under the names of this book; others are shown and not judged."""
 ACCURATE = -0.005
 """Accuracy coordinate from which a network counts as practically as accurate as AlexNet."""
+NOTHING = "neither the paper's network nor enough images for one in its place were measured"
 COORDINATES = ["accuracy_coordinate", "robustness_coordinate", "blur"]
 
 
@@ -49,12 +50,12 @@ def nothing_beats_alexnet(table: pd.DataFrame) -> Finding:
 def _pairs(photos: pd.DataFrame, small: pd.DataFrame, role: str, method: str) -> tuple[pd.DataFrame, bool]:
     """Pruned minus unpruned by seed, and whether it is the paper's own network.
 
-    Differences in the three coordinates; on CIFAR-10-C those are relative to the unpruned AlexNet-like network
-    of the same seed, as on ImageNet to AlexNet.
+    Differences in the three coordinates; on CIFAR-10-C those are relative to the unpruned AlexNet-like
+    network of the same seed, as on ImageNet to AlexNet.
     """
     own = _measured(photos[photos["network"] == role]).assign(seed=0)
     table = own if not own.empty else small[small["role"] == role]
-    wide = table.set_index(["method", "seed"])[COORDINATES]
+    wide = table.set_index(["method", "seed"])[COORDINATES].dropna()
     if not {"none", method} <= set(wide.index.get_level_values("method")):
         return pd.DataFrame(columns=COORDINATES), False
     return wide.loc[method] - wide.loc["none"], not own.empty
@@ -80,7 +81,7 @@ def free_robustness(photos: pd.DataFrame, small: pd.DataFrame) -> Finding:
     """M1 at 30 % on AlexNet: more robust, and less accurate by half a percent at most."""
     change, own = _pairs(photos, small, ALEXNET, "M1P30")
     if change.empty:
-        return Finding(PAPER_SCALE, "neither AlexNet nor a network in its place was measured")
+        return Finding(PAPER_SCALE, NOTHING)
     robust = change["robustness_coordinate"]
     verdicts = {exceeds(robust, 0.0), exceeds(change["accuracy_coordinate"], ACCURATE)}
     return _finding(verdicts, own, f"change by M1P30: {_says(change)}", float(robust.mean()))
@@ -93,7 +94,7 @@ def heavier_trades(photos: pd.DataFrame, small: pd.DataFrame) -> Finding:
     for role, method in ((ALEXNET, "M3P50"), (RESNET18, "M2P75")):
         change, own = _pairs(photos, small, role, method)
         if change.empty:
-            return Finding(PAPER_SCALE, f"neither {role} nor a network in its place was measured")
+            return Finding(PAPER_SCALE, NOTHING)
         robust = change["robustness_coordinate"]
         verdicts.add(exceeds(-change["accuracy_coordinate"], 0.0))
         verdicts.add(REPRODUCED if (robust >= 0).all() else exceeds(robust, 0.0))
@@ -108,7 +109,7 @@ def better_on_blur(photos: pd.DataFrame, small: pd.DataFrame) -> Finding:
     """M1 at 30 % on AlexNet raises the mean accuracy on blurred images."""
     change, own = _pairs(photos, small, ALEXNET, "M1P30")
     if change.empty:
-        return Finding(PAPER_SCALE, "neither AlexNet nor a network in its place was measured")
+        return Finding(PAPER_SCALE, NOTHING)
     blur = change["blur"]
     text = f"mean accuracy on blur {100 * blur.mean():+.2f} points ± {100 * spread(blur):.2f}"
     return _finding({exceeds(blur, 0.0)}, own, text, float(blur.mean()))

@@ -35,8 +35,8 @@ class Parts:
 class TwoClasses:
     """Two classes, y = -1 or 1, for Remark 1.
 
-    The first coordinate is X_G: y `mean` plus noise of standard deviation `spread`. The `dimension` others hold
-    X_D, y `size` along their diagonal, and X_S, noise of standard deviation `noise` in each.
+    The first coordinate is X_G: y `mean` plus noise of standard deviation `spread`. The `dimension` others
+    hold X_D, y `size` along their diagonal, and X_S, noise of standard deviation `noise` in each.
     """
 
     mean: float = 2.0
@@ -88,8 +88,8 @@ def regression(
     ----------
     regime
         What X_D is. "noise": independent of everything, as the proofs treat it. "aligned" and "opposed": a
-        multiple of the targets t, along the true weights B or against them. "apart": a multiple of e, the part
-        of the targets that X_G does not tell, in coordinates of its own, where X_G is zero.
+        multiple of the targets t, along the true weights B or against them. "apart": a multiple of e, the
+        part of the targets that X_G does not tell, in coordinates of its own, where X_G is zero.
     size
         Root mean square of X_D relative to that of X_G (assumption A2: small).
     """

@@ -39,7 +39,9 @@ def inputs_of(model: nn.Module, name: str, x: Tensor, *, batch_size: int = 1000)
         handle.remove()
     found = torch.cat(seen) if seen else x[:0]
     if found.shape[:-1] != (len(x),):
-        raise BookError(f"layer '{name}' sees {tuple(found.shape)} for {len(x)} images; it must run once each")
+        raise BookError(
+            f"layer '{name}' sees {tuple(found.shape)} for {len(x)} images; it must run once each"
+        )
     return found
 
 
@@ -47,8 +49,8 @@ class Behind:
     """The network from a fully connected layer on, with any weights in that layer.
 
     `Behind(model, "fc1", x)(features, weight, bias)` are the outputs of the network with those weights, for
-    `features = inputs_of(model, "fc1", x)`. A few images `x` show that they are: in a chain of layers the later
-    ones stand behind; a layer of any other kind of network must be its last step.
+    `features = inputs_of(model, "fc1", x)`. A few images `x` show that they are: in a chain of layers the
+    later ones stand behind; a layer of any other kind of network must be its last step.
     """
 
     def __init__(self, model: nn.Module, name: str, x: Tensor) -> None:

@@ -22,7 +22,7 @@ SIDES = ("outputs", "inputs")
 
 
 class Dense(NamedTuple):
-    """A fully connected layer: `weight` (units, inputs), one row a unit, and `bias` (units,) if there is one."""
+    """A fully connected layer: `weight` (units, inputs), one row a unit, and `bias` (units,), if any."""
 
     weight: Tensor
     bias: Tensor | None
@@ -109,7 +109,9 @@ def without(removed: Tensor, side: str = "outputs") -> Change:
     def change(dense: Dense) -> Dense:
         units = dense.weight.shape[0 if side == "outputs" else 1]
         if removed.shape != (units,):
-            raise BookError(f"{tuple(removed.shape)} marks for the {units} {side} of the layer; give one each")
+            raise BookError(
+                f"{tuple(removed.shape)} marks for the {units} {side} of the layer; give one each"
+            )
         if side == "inputs":
             return Dense(dense.weight.masked_fill(removed, 0.0), dense.bias)
         bias = None if dense.bias is None else dense.bias.masked_fill(removed, 0.0)
@@ -126,23 +128,35 @@ def m1(frequency: Tensor, p: float, *, reading: str = "threshold", side: str = "
 def m2(p: float) -> Change:
     """M2: zero the p % smallest singular values, which gives the nearest matrix of that rank."""
     _check_level(p)
+    return lambda dense: _without_smallest(dense, p, min(dense.weight.shape))
+
+
+def m3(frequency: Tensor, p: float, *, reading: str = "threshold", side: str = "outputs") -> Change:
+    """M3: M1, then M2 on the matrix that is left (gap U19).
+
+    The p % are counted on the smaller matrix. The zeros of removed units are singular values of the whole
+    one, the smallest there are, and would otherwise be all that M2 finds to remove.
+    """
+    removed = rare(frequency, p, reading)
 
     def change(dense: Dense) -> Dense:
-        smallest = share(p, min(dense.weight.shape))
-        if smallest == 0:
-            return dense
-        left, sizes, right = torch.linalg.svd(dense.weight.double(), full_matrices=False)
-        kept = len(sizes) - smallest
-        weight = (left[:, :kept] * sizes[:kept]) @ right[:kept]
-        return Dense(weight.to(dense.weight.dtype), dense.bias)
+        take = without(removed, side)
+        sizes = list(dense.weight.shape)
+        sizes[0 if side == "outputs" else 1] -= int(removed.sum())
+        return take(_without_smallest(take(dense), p, min(sizes)))  # again: rounding is not zero
 
     return change
 
 
-def m3(frequency: Tensor, p: float, *, reading: str = "threshold", side: str = "outputs") -> Change:
-    """M3: M1, then M2 on what is left (gap U19)."""
-    first, second = m1(frequency, p, reading=reading, side=side), m2(p)
-    return lambda dense: second(first(dense))
+def _without_smallest(dense: Dense, p: float, count: int) -> Dense:
+    """Drop p % of the `count` largest singular values, the smallest of them, and all behind those."""
+    dropped = share(p, count)
+    if dropped == 0:
+        return dense
+    left, sizes, right = torch.linalg.svd(dense.weight.double(), full_matrices=False)
+    kept = count - dropped
+    weight = (left[:, :kept] * sizes[:kept]) @ right[:kept]
+    return Dense(weight.to(dense.weight.dtype), dense.bias)
 
 
 def random_units(p: float, *, generator: torch.Generator, side: str = "outputs") -> Change:
@@ -200,18 +214,22 @@ class Divide(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x / self.by
 
+    def extra_repr(self) -> str:
+        """By what."""
+        return f"{self.by:g}"
+
 
 def norms(dense: Dense) -> dict[str, float]:
     """The norms that the lemmas and the methods speak of, of the weight matrix with one row a unit.
 
-    `frobenius`; `l1`, the sum over all elements; `largest_row` and `largest_column`, the matrix norms induced
-    by l_inf and l1; `rank`, singular values above rounding; `units`, rows that are not zero.
+    `frobenius`; `l1_norm`, the sum over all elements; `largest_row` and `largest_column`, the matrix norms
+    induced by l_inf and l1; `rank`, singular values above rounding; `units`, rows that are not zero.
     """
     weight = dense.weight.double()
     size = weight.abs()
     return {
         "frobenius": weight.norm().item(),
-        "l1": size.sum().item(),
+        "l1_norm": size.sum().item(),
         "largest_row": size.sum(1).max().item(),
         "largest_column": size.sum(0).max().item(),
         "rank": int(torch.linalg.matrix_rank(weight, rtol=1e-6)),

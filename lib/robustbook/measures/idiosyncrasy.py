@@ -57,8 +57,8 @@ def linear_accuracy(data: TwoClasses, weight: float) -> float:
 def linear_robustness(data: TwoClasses, weight: float, radius: float, *, worst: bool = False) -> float:
     """Closed form of (4) for that model: perturbations uniform in the ball, or the `worst` ones in it.
 
-    One coordinate t of a uniform point of the n-dimensional unit ball has density ~ (1 - t^2)^((n-1)/2), and a
-    perturbation moves the score by |w| radius t; the worst one by |w| radius.
+    One coordinate t of a uniform point of the n-dimensional unit ball has density ~ (1 - t^2)^((n-1)/2), and
+    a perturbation moves the score by |w| radius t; the worst one by |w| radius.
     """
     signal, noise = _signal(data, weight), _noise(data, weight)
     reach = radius * math.sqrt(1 + weight**2)
