@@ -35,7 +35,7 @@ def dense_cnn_fashion_mnist() -> Recipe:
 @RECIPES.add("dense-vgg8-cifar10")
 def dense_vgg8_cifar10() -> Recipe:
     """`vgg8-cifar10` with a hidden layer of 256 units before the outputs."""
-    fit = _descent(epochs=10, transform=augmented(crop_and_flip()))
+    fit = _descent(epochs=12, transform=augmented(crop_and_flip()))
     return Recipe("dense-vgg8", "cifar10", fit, {"width": 16})
 
 
