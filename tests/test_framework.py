@@ -58,7 +58,7 @@ def cut(m):
 
 
 def sphere(m):
-    return Concentric(torch.full((m,), 0.5), 0.3 * math.sqrt(m / 2))
+    return Concentric(torch.full((m,), 0.5), math.sqrt(m / 12))  # about half of the cube
 
 
 def cube(m, count=200, seed=1):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import BookError
 
-CENTRES = ((0.38, 0.40), (0.62, 0.60))
+CENTRES = ((0.38, 0.44), (0.62, 0.56))
 RADIUS = 0.24
 NODES = 400
 """Points of an arc in the sum that stands for the integral along it: closer than the noise is wide."""
