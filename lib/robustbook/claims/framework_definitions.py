@@ -93,7 +93,7 @@ def accuracy_after_shift(table: pd.DataFrame) -> Finding:
     """For every pair of a model and a shift: accuracy >= alpha - eps - delta, but for sampling error."""
     slack, error = table["slack"], table["error"]
     below = int((slack < 0).sum())
-    worst = float((slack / error.where(error > 0, np.inf)).min())
+    worst = float((slack / error.where(error > ROUNDING, np.inf)).min())
     text = (
         f"{len(table)} pairs of a model and a shift; the bound is missed by {below}, by at most "
         f"{max(0.0, -worst):.2f} standard errors; median slack {100 * slack.median():.1f} points"
@@ -109,9 +109,10 @@ def area_is_weighted_margin(table: pd.DataFrame) -> Finding:
     plane = table.dropna(subset="integral")
     gap = (plane["integral"] - plane["mean_margin"]).abs()
     near = gap <= np.maximum(STANDARD_ERRORS * plane["margin_error"], AREA_TOLERANCE * plane["mean_margin"])
+    misses = (gap / plane["margin_error"])[plane["margin_error"] > ROUNDING]
     text = (
         f"relative difference at most {off.max():.1e} over {len(table)} classifiers; the integral of margin "
-        f"times density is within {(gap / plane['margin_error']).max():.1f} standard errors of it"
+        f"times density is within {misses.max():.1f} standard errors of it"
     )
     verdict = everywhere(np.concatenate([off <= IDENTITY, near]), off <= AREA_TOLERANCE)
     return Finding(verdict, text, float(off.max()))
