@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import BookError
-from .kernels import Kernel, Radius
+from .kernels import Kernel
 
 
 class Density(Protocol):
@@ -99,6 +99,3 @@ class Family:
 def single(kernel: Kernel) -> Family:
     """A family of one kernel: Definition 3 as a case of Definition 4."""
     return Family(lambda _: kernel, Listed([None]))
-
-
-Parameter = Radius | str | None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..defenses.robust_loss import Sampler
 from ..errors import BookError
 from .classifiers import Classifier
 from .estimators import squared_distances
@@ -20,8 +21,6 @@ from .kernels import Draws, Radius, copies
 
 Sample = Callable[[int, torch.Generator], Tensor]
 """sample(count, generator): so many points from a distribution."""
-Sampler = Callable[[Tensor, int, torch.Generator], Tensor]
-"""sampler(x, count, generator): `count` points (count, N, ...) for each x of a batch."""
 
 
 class Pool:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..defenses.robust_loss import Sampler
 from ..errors import BookError
 from .classifiers import labeller
 from .families import Family, lebesgue
@@ -75,7 +76,7 @@ def sample_score(
     return Score(*mean_and_error(values.mean(0)), float(most.mean()), float(empty))
 
 
-def sampler_of(kernel: Kernel | Family) -> Callable[[Tensor, int, torch.Generator], Tensor]:
+def sampler_of(kernel: Kernel | Family) -> Sampler:
     """A kernel, or a family with a fresh parameter a draw, as the generator g of Figure 1 (2020).
 
     A draw that does not count becomes x itself, where nothing changes.
