@@ -77,7 +77,7 @@ def scores(changes, base=10.0, seeds=(0, 1), width=0.0, data=DATA):
                 for p in range(1, 6):
                     change = base * (changes.get((name, method), 0.0) + width * seed) / 100
                     same = {"data": name, "attack": "deepfool", "seed": seed, "method": method, "p": p}
-                    lines.append({**same, "score": base + change, "score_change": change})
+                    lines.append({**same, "distance_score": base + change, "score_change": change})
     return pd.DataFrame(lines)
 
 
@@ -94,7 +94,7 @@ def paper_t1():
     rest = table[table["method"] != "none"]
     parts = rest["method"].str.extract(r"(M\d) p=(\d)")
     rest = rest.assign(method=parts[0], p=parts[1].astype(int), score_change=rest["value"])
-    return rest.assign(score=rest["data"].map(base) + rest["score_change"])
+    return rest.assign(distance_score=rest["data"].map(base) + rest["score_change"])
 
 
 NAMES = {

@@ -156,7 +156,7 @@ def changes(table: pd.DataFrame, **where: str) -> pd.DataFrame:
     table = table[(table["attack"] == ATTACK) & table["method"].isin(PAPER)]
     for column, value in where.items():
         table = table[table[column] == value]
-    base = table["score"] - table["score_change"]
+    base = table["distance_score"] - table["score_change"]
     index = [name for name in ("data", "method", "p") if name not in where]
     return table.assign(relative=table["score_change"] / base).pivot(
         index=index, columns="seed", values="relative"
