@@ -66,6 +66,23 @@ TOLERANCES = {
     **{name: (0.5, 2.0) for name in "distance cross_entropy log_loss loss score_ d_times_".split()},
     **{name: (0.5, 2.0) for name in "id_p_over_eps indicator_p_over_eps unchanged".split()},
     **{name: (0.0, 9.0) for name in ("pairs", "within_two")},
+    # Chapter pruning: shares of a few images, and levels chosen on them.
+    **{name: (0.0, 20.0) for name in ("whole", "low_only", "rest_only", "rest_of_another", "difference")},
+    **{name: (0.0, 20.0) for name in ("validation", "test", "rest_train", "rest_validation", "robustness")},
+    **{name: (0.0, 50.0) for name in ("old", "old_aside", "clean_aside", "right", "overturned", "smaller")},
+    **{name: (0.0, 100.0) for name in ("chosen_p", "clean_loss", "gained", "gained_at_", "gained_at_1.")},
+    **{
+        name: (3.0, 5.0)
+        for name in ("distance_score", "score_change", "change_error", "fooled_distance", "fooled_change")
+    },
+    **{name: (0.0, 1.0) for name in ("accuracy_coordinate", "robustness_coordinate", "rmce", "weather")},
+    **{
+        name: (1.0, 1.0)
+        for name in ("largest_row", "largest_column", "frobenius", "l1_norm", "median_l", "median_linf")
+    },
+    **{name: (0.0, 10.0) for name in ("rank", "units", "below_5_percent", "always", "kept_epoch")},
+    "sampled_loss": (0.0, 0.05),
+    "median": (0.0, 0.5),
     # What was chosen may change where two choices are nearly equal.
     **{name: (2.0, 5.0) for name in ("candidates", "strength", "teraflops")},
 }

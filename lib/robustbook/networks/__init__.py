@@ -3,7 +3,7 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import alexnet, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from . import alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
 from .catalogue import NETWORKS, describe, make
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
@@ -13,6 +13,7 @@ __all__ = [
     "PRETRAINED",
     "Normalise",
     "alexnet",
+    "dense",
     "densenet",
     "describe",
     "efficientnet",
