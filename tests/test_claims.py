@@ -7,6 +7,7 @@ from robustbook.claims.core import Finding, Rule, all_rules, apply
 from robustbook.errors import BookError
 from robustbook.published import claims, numbers
 from test_claims_margins import CASES as MARGINS
+from test_claims_prime import CASES as PRIME
 from test_claims_sparsefool import CASES as SPARSEFOOL
 
 
@@ -256,7 +257,7 @@ def test_every_rule_is_tried_both_ways_and_names_a_claim():
     known = set(claims()["claim_id"])
     assert set(all_rules()) <= known
     for claim in all_rules():
-        verdicts = {verdict for name, _, verdict in [*CASES, *MARGINS, *SPARSEFOOL] if name == claim}
+        verdicts = {verdict for name, _, verdict in [*CASES, *MARGINS, *PRIME, *SPARSEFOOL] if name == claim}
         assert "reproduced" in verdicts and len(verdicts) > 1, claim
     assert RULES
 
