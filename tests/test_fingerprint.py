@@ -142,3 +142,11 @@ def test_a_global_without_fingerprint_is_refused(tmp_path):
 def test_a_local_variable_may_share_the_name_of_a_global(tmp_path):
     text = "x = object()\n\ndef row(n):\n    x = n + 1\n    return {'y': x}\n"
     assert definition_fingerprint(source_module(tmp_path, "fine", text).row)
+
+
+def test_a_function_called_through_its_package_counts_though_a_submodule_has_its_name(tmp_path):
+    """`measures.accuracy` is the function: the import in the package hides the module of that name."""
+    text = "from robustbook import attacks, measures\n\ndef row(x):\n    return {'y': %s}\n"
+    for call, name in (("measures.accuracy(x, x)", "correct"), ("attacks.pgd(x, x, x)", "climb")):
+        module = source_module(tmp_path, "through_" + name, text % call)
+        assert {call.partition("(")[0].partition(".")[2], name} <= set(definitions(module.row))

@@ -145,11 +145,11 @@ class Library:
             here, (head, *rest) = self.modules[module], chain
             if head in here.definitions:
                 return (module, head)
-            if f"{module}.{head}" in self.modules:
-                module, chain = f"{module}.{head}", tuple(rest)
-            elif head in here.imports:
-                base, name = here.imports[head]
+            base, name = here.imports.get(head, (module, head))
+            if (base, name) != (module, head):  # an imported name hides a submodule that is called the same
                 module, chain = base, ((name, *rest) if name else tuple(rest))
+            elif f"{module}.{head}" in self.modules:
+                module, chain = f"{module}.{head}", tuple(rest)
             else:
                 return None
         return None

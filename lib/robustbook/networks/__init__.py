@@ -3,7 +3,7 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import adaptation, alexnet, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from . import adaptation, alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
 from .adaptation import adapted, adapting
 from .catalogue import NETWORKS, describe, make
 from .imagenet import PRETRAINED, pretrained
@@ -17,6 +17,7 @@ __all__ = [
     "adapted",
     "adapting",
     "alexnet",
+    "dense",
     "densenet",
     "describe",
     "efficientnet",

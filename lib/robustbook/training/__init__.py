@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, margins, prime
+from . import cifar, margins, prime, pruning
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -26,6 +26,7 @@ __all__ = [
     "margins",
     "predict",
     "prime",
+    "pruning",
     "recipe_of",
     "split",
     "train_recipe",
