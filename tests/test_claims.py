@@ -8,6 +8,7 @@ from robustbook.errors import BookError
 from robustbook.published import claims, numbers
 from test_claims_framework import CASES as FRAMEWORK
 from test_claims_margins import CASES as MARGINS
+from test_claims_prime import CASES as PRIME
 from test_claims_pruning import CASES as PRUNING
 from test_claims_sparsefool import CASES as SPARSEFOOL
 
@@ -258,7 +259,7 @@ def test_every_rule_is_tried_both_ways_and_names_a_claim():
     known = set(claims()["claim_id"])
     assert set(all_rules()) <= known
     for claim in all_rules():
-        cases = [*CASES, *FRAMEWORK, *MARGINS, *PRUNING, *SPARSEFOOL]
+        cases = [*CASES, *FRAMEWORK, *MARGINS, *PRIME, *PRUNING, *SPARSEFOOL]
         verdicts = {verdict for name, _, verdict in cases if name == claim}
         assert "reproduced" in verdicts and len(verdicts) > 1, claim
     assert RULES

@@ -2,7 +2,7 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("agg", force=False)
 
+import numpy as np
 from cycler import cycler
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -68,6 +69,30 @@ def band(axes: Any, x: Any, mean: Any, spread: Any, **kwargs: Any) -> None:
     """A curve with its spread over seeds as a shaded band."""
     (line,) = axes.plot(x, mean, **kwargs)
     axes.fill_between(x, mean - spread, mean + spread, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def mosaic(images: Any, columns: int) -> np.ndarray:
+    """Images (N, C, H, W) in rows of `columns` as one picture (H', W', 3), thin white lines between them."""
+    images = np.asarray(images)
+    count, channels, height, width = images.shape
+    framed = np.ones((count, channels, height + 1, width + 1), dtype=images.dtype)
+    framed[:, :, :height, :width] = images
+    grid = framed.reshape(count // columns, columns, channels, height + 1, width + 1)
+    picture = grid.transpose(0, 3, 1, 4, 2).reshape(-1, columns * (width + 1), channels)
+    return np.repeat(picture, 3, axis=2) if channels == 1 else picture
+
+
+def sheet(axes: Any, images: Any, columns: int, names: Sequence[str], heads: Sequence[str]) -> None:
+    """A mosaic with a name for each row and each column."""
+    picture = mosaic(images, columns)
+    axes.imshow(picture, interpolation="nearest")
+    height, width = picture.shape[0] / len(names), picture.shape[1] / len(heads)
+    axes.set_yticks([height * (i + 0.5) for i in range(len(names))], names)
+    axes.set_xticks([width * (i + 0.5) for i in range(len(heads))], heads)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.grid(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
 
 
 def ink() -> str:

@@ -8,7 +8,9 @@ from .catalogue import AUGMENTATIONS, Augmentation, augmentation
 from .colour import RandomColour, colour
 from .jsd import Augmented, JsdLoss, Views, augmented, jensen_shannon, jsd_loss, views
 from .mixing import Mixture
+from .offline import Copies, copies
 from .prime import PRIMITIVES, Prime, prime_cifar, prime_filling, prime_imagenet
+from .removal import Grey, LowPass
 from .spatial import RandomDiffeo, spatial, temperature_range
 from .spectral import RandomFilter, spectral
 from .standard import CropAndFlip, crop_and_flip
@@ -20,8 +22,11 @@ __all__ = [
     "AugMix",
     "Augmentation",
     "Augmented",
+    "Copies",
     "CropAndFlip",
+    "Grey",
     "JsdLoss",
+    "LowPass",
     "Mixture",
     "Prime",
     "RandomColour",
@@ -33,6 +38,7 @@ __all__ = [
     "augmix_cifar",
     "augmix_imagenet",
     "colour",
+    "copies",
     "crop_and_flip",
     "jensen_shannon",
     "jsd_loss",

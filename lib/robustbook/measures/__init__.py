@@ -1,6 +1,7 @@
-"""What is measured on a network: accuracy, noise, corruptions, distances of adversarial images, margins."""
+"""What is measured on a network: accuracy, noise, corruptions, distances, margins, embeddings."""
 
 from .accuracy import accuracy
+from .benchmark import corruption_accuracies
 from .corruption import (
     accuracy_by_group,
     accuracy_by_severity,
@@ -11,6 +12,7 @@ from .corruption import (
     relative_mce,
     robustness_coordinate,
 )
+from .coverage import Plane, cosine_distances, embed, nearest, principal_plane, total_variance
 from .distances import Distances, distances, fooled
 from .gaussian import expected_norm, gnr, kept_rate, noise_levels
 from .margins import Margins, directions, distribution, linear_margins, margins
@@ -19,15 +21,19 @@ from .sparsity import centre, most_salient, perturbed, perturbed_elements, pertu
 __all__ = [
     "Distances",
     "Margins",
+    "Plane",
     "accuracy",
     "accuracy_by_group",
     "accuracy_by_severity",
     "accuracy_coordinate",
     "centre",
+    "corruption_accuracies",
     "corruption_errors",
+    "cosine_distances",
     "directions",
     "distances",
     "distribution",
+    "embed",
     "expected_norm",
     "fooled",
     "gnr",
@@ -37,11 +43,14 @@ __all__ = [
     "mce",
     "mean_errors",
     "most_salient",
+    "nearest",
     "noise_levels",
     "perturbed",
     "perturbed_elements",
     "perturbed_pixels",
     "perturbed_share",
+    "principal_plane",
     "relative_mce",
     "robustness_coordinate",
+    "total_variance",
 ]

@@ -3,7 +3,8 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from . import adaptation, alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from .adaptation import adapted, adapting
 from .catalogue import NETWORKS, describe, make
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
@@ -12,6 +13,9 @@ __all__ = [
     "NETWORKS",
     "PRETRAINED",
     "Normalise",
+    "adaptation",
+    "adapted",
+    "adapting",
     "alexnet",
     "dense",
     "densenet",

@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, margins, pruning
+from . import cifar, margins, prime, pruning
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -25,6 +25,7 @@ __all__ = [
     "fit",
     "margins",
     "predict",
+    "prime",
     "pruning",
     "recipe_of",
     "split",
