@@ -38,7 +38,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     if isinstance(value, float):
-        return "–" if pd.isna(value) else f"{value:.4g}"
+        return "–" if pd.isna(value) else f"{value + 0.0:.4g}"  # no minus before a rounded zero
     if isinstance(value, (tuple, list)):
         return ", ".join(map(_cell, value))
     return "–" if value is None or value is pd.NA else str(value)
