@@ -3,7 +3,20 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import adaptation, alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from . import (
+    adaptation,
+    alexnet,
+    dense,
+    densenet,
+    efficientnet,
+    imagenet,
+    lenet,
+    mlp,
+    resnet,
+    vgg,
+    viewed,
+    wae,
+)
 from .adaptation import adapted, adapting
 from .catalogue import NETWORKS, describe, make
 from .imagenet import PRETRAINED, pretrained
@@ -29,4 +42,5 @@ __all__ = [
     "resnet",
     "vgg",
     "viewed",
+    "wae",
 ]
