@@ -552,26 +552,6 @@ def test_svhn_10000_is_cut_in_two(data_dir: Path, monkeypatch: pytest.MonkeyPatc
     assert "first 8,000 of 10,000" in train.note and "last 2,000" in test.note
 
 
-def test_first_images_of_a_stored_set(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    images = np.random.default_rng(4).integers(0, 256, (60_000, 28, 28, 1), dtype=np.uint8)
-    labels = np.arange(60_000) % 10
-    name = "fashion-mnist-10000"
-    fails(name, "is missing", "robustbook data fetch fashion-mnist", split="train")
-    for split, count in (("train", 60_000), ("test", 10_000)):
-        save(data_dir / f"fashion-mnist-{split}.npz", images=images[:count], labels=labels[:count])
-    fails(name, "fashion-mnist-train.npz", "robustbook data fetch fashion-mnist")
-    monkeypatch.setattr(
-        Stored,
-        "expected",
-        lambda self, split: digest(images[: self.counts[split]], labels[: self.counts[split]]),
-    )
-    train, test = load(name, "train"), load(name, "test")
-    assert len(train) == len(test) == 10_000 and train.checksum == digest(images[:10_000], labels[:10_000])
-    assert torch.equal(train.x[-1], torch.from_numpy(images[9_999]).permute(2, 0, 1) / 255)
-    assert "first 10,000" in train.note and test.checksum == load("fashion-mnist", "test").checksum
-    assert DATASETS[name]().check("train") == "the first 10,000 of 60,000 images"
-
-
 # --- ImageNet folders -------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from . import clients
 from .checks import check_arrays, one_line
 from .core import DATASETS, digest
 from .folder import HELP
-from .full import SVHN_10000, First, Stored
+from .full import SVHN_10000, Stored
 from .small import Sheets
 from .ways import BY_HAND, MB, WAYS, Way
 
@@ -24,8 +24,6 @@ from .ways import BY_HAND, MB, WAYS, Way
 def stored(name: str) -> Stored:
     """The description of a set that can be fetched; a BookError for every other name."""
     source = SVHN_10000 if name == "svhn-10000" else DATASETS[name]()
-    if isinstance(source, First):
-        source = source.whole
     if isinstance(source, Stored):
         return source
     if isinstance(source, Sheets):

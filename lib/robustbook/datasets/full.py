@@ -148,41 +148,6 @@ class Halves:
 
 
 @dataclass(frozen=True)
-class First:
-    """A stored set of which only the first `train` samples are for training; the test split is whole."""
-
-    whole: Source
-    train: int
-
-    splits: tuple[str, ...] = ("train", "test")
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.whole.shape
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self.whole.classes
-
-    def files(self, split: str) -> list[Path]:
-        return self.whole.files(split)
-
-    def missing(self, split: str) -> bool:
-        return self.whole.missing(split)
-
-    def read(self, split: str, limit: int | None = None) -> Raw:
-        raw = self.whole.read(split, None)
-        if split == "test":
-            return raw
-        images, labels = raw.images[: self.train], raw.labels[: self.train]
-        return Raw(images, labels, digest(images, labels), f"the first {self.train:,} images")
-
-    def check(self, split: str) -> str:
-        said = self.whole.check(split)
-        return f"the first {self.train:,} of {said}" if split == "train" else said
-
-
-@dataclass(frozen=True)
 class Single(Stored):
     """A stored set that is one file without splits, `<name>.npz`."""
 
@@ -218,12 +183,6 @@ def fashion_mnist() -> Source:
             "test": "9a494dc49efeb996f4076c469b31cd058152067b1594ba6ab85dd739fce3775e",
         },
     )
-
-
-@DATASETS.add("fashion-mnist-10000")
-def fashion_mnist_10000() -> Source:
-    """Fashion-MNIST with the first 10,000 of its training images: for methods that cost minutes an epoch."""
-    return First(fashion_mnist(), train=10_000)
 
 
 @DATASETS.add("cifar10")
