@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, margins, prime, pruning
+from . import cifar, cotraining, margins, prime, pruning
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -20,6 +20,7 @@ __all__ = [
     "Samples",
     "Transform",
     "cifar",
+    "cotraining",
     "cross_entropy_loss",
     "evaluating",
     "fit",
