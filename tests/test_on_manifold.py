@@ -18,17 +18,19 @@ from robustbook.defenses.manifold import (
 )
 from robustbook.defenses.robust_loss import RobustLoss, neighbours
 from robustbook.errors import BookError
-from robustbook.framework import Constant, identity, indicator, sample_score
+from robustbook.fingerprint import definitions
+from robustbook.framework import Constant, Pool, identity, indicator, sample_score
 from robustbook.framework.on_manifold import (
     inverse,
     manifold_margins,
+    measure_in,
     measure_on,
     score_of,
     sigma_of,
 )
 from robustbook.networks import make
 from robustbook.networks.wae import Autoencoder, OnCodes, codes_of
-from robustbook.training import fit
+from robustbook.training import fit, recipe_of, train_recipe
 from torch import nn
 
 
@@ -152,7 +154,7 @@ def test_discrepancy_needs_two_samples_alike():
 def test_loss_is_squared_error_and_weighted_discrepancy():
     model, x = make("wae", seed=0, width=0.125, hidden=8), torch.rand(5, 1, 28, 28, generator=drawn())
     y = torch.zeros(5, dtype=torch.long)
-    missed = float(((model(x) - x.flatten(1)) ** 2).sum(1).mean())
+    missed = float((model(x) - x.flatten(1)).detach().square().sum(1).mean())
     assert float(WaeLoss(0.0)(model, x, y)) == pytest.approx(missed, rel=1e-6)
     with torch.random.fork_rng():
         torch.manual_seed(3)
@@ -342,6 +344,19 @@ def test_score_in_parts_is_the_score_of_the_whole():
     assert parts.kept.shape == (9, 7) and not torch.equal(parts.kept, found.kept)
 
 
+def test_measure_in_a_pool_by_brute_force():
+    f, x, others = Half(), *(torch.rand(n, 1, 2, 2, generator=drawn(n)) for n in (4, 30))
+    radii = torch.tensor([0.05, 0.4, 0.8, 3.0], dtype=torch.float64)
+    found = measure_in(f, x, Pool(others), radii)
+    for i, eps in enumerate(radii.tolist()):
+        for j, point in enumerate(x):
+            near = [o for o in others if float((o - point).norm()) < eps]
+            kept = [int(f(o[None]).argmax()) == int(f(point[None]).argmax()) for o in near]
+            assert bool(found.empty[i, j]) == (not near)
+            assert float(found.kept[i, j]) == pytest.approx(np.mean(kept) if near else 1.0)
+    assert found.empty[0].any() and not found.empty[-1].any()
+
+
 def test_bounds_of_the_score():
     """The constant classifier is at the ceiling, one that keeps nothing on the manifold at the floor."""
     x = torch.rand(6, 1, 2, 2, generator=drawn())
@@ -397,3 +412,31 @@ def test_on_manifold_margin_where_the_reconstruction_is_elsewhere():
 
 def test_type_of_network():
     assert isinstance(make("wae", seed=0, width=0.125, hidden=8), Autoencoder)
+
+
+# ------------------------------------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize("method", ["r4", "stutz"])
+@pytest.mark.parametrize("size", ["", "-sweep", "-small", "-paper"])
+def test_recipes_name_their_autoencoder_and_load_nothing(method, size):
+    recipe = recipe_of(f"manifold-fashion-mnist{size}", {"method": method, "weight": 2.0})
+    assert recipe.network == "framework-cnn" and recipe.dataset.startswith("fashion-mnist")
+    transform = recipe.fit["transform"]
+    if method == "r4":
+        name = "wae-fashion-mnist" + (size if size != "-sweep" else "")
+        assert (transform.sampler.load.name, transform.sampler.sigma, transform.count) == (name, 0.06, 10)
+        assert (recipe.fit["loss"].weight, recipe.fit["loss"].radii) == (2.0, 10)
+    else:
+        assert "loss" not in recipe.fit and callable(transform)
+
+
+def test_recipe_of_an_unknown_method():
+    with pytest.raises(BookError, match="method"):
+        recipe_of("manifold-fashion-mnist", {"method": "r5"})
+
+
+def test_a_classifier_depends_on_the_autoencoder_it_is_trained_with():
+    reached = definitions(train_recipe, strings=["manifold-fashion-mnist"])
+    assert {"wae_fashion_mnist", "WaeLoss", "ManifoldLoss", "Autoencoder"} <= set(reached)
+    assert "wae_fashion_mnist_paper" not in reached

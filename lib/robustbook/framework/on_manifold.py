@@ -17,6 +17,7 @@ from ..errors import BookError
 from ..networks.wae import Autoencoder, OnCodes, codes_of
 from ..training.evaluation import predict
 from .classifiers import Constant, labeller
+from .manifold import Pool
 from .scores import Link, mean_and_error
 from .version_2020 import sample_measure
 
@@ -78,6 +79,20 @@ def measure_on(
         nearest = (samples - part).flatten(2).double().norm(dim=2).amin(0)
         empty.append(nearest >= radii[:, None])
     return Measured(radii, torch.cat(kept, 1), torch.cat(empty, 1))
+
+
+def measure_in(f: Any, x: Tensor, pool: Pool, radii: Tensor) -> Measured:
+    """The same with P known by samples: of those of the pool closer than eps, the share labelled as x."""
+    f = labeller(f)
+    same = pool.labels_by(f) == f(x)[:, None]
+    distance, kept, empty = pool.distances(x), [], []
+    for eps in radii.tolist():
+        near = distance < eps
+        count = near.sum(1)
+        share = (near & same).sum(1).double() / count.clamp_min(1)
+        kept.append(share.where(count > 0, 1.0))
+        empty.append(count == 0)
+    return Measured(radii, torch.stack(kept), torch.stack(empty))
 
 
 def score_of(found: Measured, link: Link, factor: Callable[[Tensor], Tensor] = torch.ones_like) -> Bounded:

@@ -9,6 +9,7 @@ from . import (
     dense,
     densenet,
     efficientnet,
+    framework,
     imagenet,
     lenet,
     mlp,
@@ -19,6 +20,7 @@ from . import (
 )
 from .adaptation import adapted, adapting
 from .catalogue import NETWORKS, describe, make
+from .framework import generator
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
 
@@ -34,6 +36,8 @@ __all__ = [
     "densenet",
     "describe",
     "efficientnet",
+    "framework",
+    "generator",
     "imagenet",
     "lenet",
     "make",
