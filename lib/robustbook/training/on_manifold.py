@@ -7,15 +7,24 @@ serves all of them: it is trained first and stays fixed.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..defenses.manifold import WaeLoss, manifold_loss, manifold_sampler, on_manifold_adversarial
-from ..defenses.robust_loss import neighbours
 from ..errors import unknown
 from ..networks.wae import Autoencoder
 from .cotraining import REDUCED, method_fit
 from .recipes import RECIPES, Recipe
 from .stored import trained
+
+if TYPE_CHECKING:
+    # Attacks stand on this package, so that these are imported when a recipe is asked for. They are named here
+    # as well because fingerprints follow the imports at the top of a module alone.
+    from ..defenses.manifold import (  # noqa: F401
+        WaeLoss,
+        manifold_loss,
+        manifold_sampler,
+        on_manifold_adversarial,
+    )
+    from ..defenses.robust_loss import neighbours  # noqa: F401
 
 METHODS = ("r4", "stutz")
 SIGMA, SAMPLES, RADII = 0.06, 10, 10
@@ -39,6 +48,9 @@ class Stored:
 
 def on_manifold(method: str, weight: float, generator: str, steps: int) -> dict[str, Any]:
     """Transform and loss of a method, as settings of `fit`."""
+    from ..defenses.manifold import manifold_loss, manifold_sampler, on_manifold_adversarial
+    from ..defenses.robust_loss import neighbours
+
     if method == "r4":
         sampler = manifold_sampler(Stored(generator), SIGMA)
         return {"transform": neighbours(sampler, SAMPLES), "loss": manifold_loss(weight, radii=RADII)}
@@ -49,6 +61,8 @@ def on_manifold(method: str, weight: float, generator: str, steps: int) -> dict[
 
 def _wae(**changes: Any) -> dict[str, Any]:
     """Adam with half a cosine down to 0; the auto-encoder's own loss decides which epoch is kept."""
+    from ..defenses.manifold import WaeLoss
+
     loss = WaeLoss()
     shared = {"batch_size": 100, "lr": 2e-3, "schedule": "cosine", "channels_last": True}
     return {**shared, "loss": loss, "validation_loss": loss, **changes}
