@@ -16,8 +16,8 @@ from .recipes import RECIPES, Recipe
 from .stored import trained
 
 if TYPE_CHECKING:
-    # Attacks stand on this package, so that these are imported when a recipe is asked for. They are named here
-    # as well because fingerprints follow the imports at the top of a module alone.
+    # Attacks stand on this package, so that these are imported when a recipe is asked for. They are named
+    # here as well because fingerprints follow the imports at the top of a module alone.
     from ..defenses.manifold import (  # noqa: F401
         WaeLoss,
         manifold_loss,
