@@ -28,10 +28,10 @@ def gap(table: pd.DataFrame, first: str, second: str, column: str) -> np.ndarray
     return (by_seed(table, first, column) - by_seed(table, second, column)).to_numpy()
 
 
-def mean_and_spread(values: np.ndarray, digits: int) -> str:
-    """`1.93 ± 0.12 (3 seeds)`."""
+def mean_and_spread(values: np.ndarray, digits: int, sign: str = "+") -> str:
+    """`+1.93 ± 0.12 (3 seeds)`."""
     count = f"{len(values)} seed" + ("s" if len(values) > 1 else "")
-    return f"{values.mean():+.{digits}f} ± {spread(values):.{digits}f} ({count})"
+    return f"{values.mean():{sign}.{digits}f} ± {spread(values):.{digits}f} ({count})"
 
 
 def enough(verdict: str, values: np.ndarray) -> str:
@@ -61,7 +61,7 @@ def trained_for_margins(table: pd.DataFrame) -> Finding:
     """The R2 score of R2 training is more than one and a half times that of R4 training."""
     ratio = (by_seed(table, "R2", "r2") / by_seed(table, "R4", "r2")).to_numpy()
     means = " and ".join(f"{by_seed(table, name, 'r2').mean():.3f}" for name in ("R2", "R4"))
-    text = f"R2 of R2 over that of R4 training: {mean_and_spread(ratio, 2)}; means {means}"
+    text = f"R2 of R2 over that of R4 training: {mean_and_spread(ratio, 2, '')}; means {means}"
     return Finding(enough(exceeds(ratio, FAR_MORE, null=1.0), ratio), text, float(ratio.mean()))
 
 
@@ -71,8 +71,8 @@ def same_manifold_score(table: pd.DataFrame) -> Finding:
     off = np.abs(gap(table, "R2", "R4", "r4")) / by_seed(table, "R4", "r4").to_numpy()
     text = f"R4 of R2 and R4 training differ by {100 * off.mean():.2f} ± {100 * spread(off):.2f} %"
     if {"floor", "ceiling"} <= set(table.columns):
-        room = 1 - (table["floor"] / table["ceiling"]).mean()
-        text += f"; all classifiers lie within {100 * room:.0f} % of the ceiling"
+        floor = (table["floor"] / table["ceiling"]).mean()
+        text += f"; no classifier can have less than {100 * floor:.0f} % of the ceiling"
     return Finding(enough(exceeds(-off, -SAME), off), text, float(off.mean()))
 
 
