@@ -148,7 +148,7 @@ def resnet20_cifar10_framework_small(method: str = "none", weight: float = 0.0) 
         "lr": 3e-3,
         "channels_last": False,
         "generator": 4,
-        "max_steps": 12,
+        "max_steps": 8,
     }
     fit = method_fit(method, weight, images=2_000, drops=LONG, **small)
     return Recipe("resnet20", "cifar10-small", fit, {"width": 4})
