@@ -81,6 +81,20 @@ TOLERANCES = {
         for name in ("largest_row", "largest_column", "frobenius", "l1_norm", "median_l", "median_linf")
     },
     **{name: (0.0, 10.0) for name in ("rank", "units", "below_5_percent", "always", "kept_epoch")},
+    # Chapter on_manifold: scores and distances of a few images, and labels as numbers.
+    **{name: (0.5, 1.0) for name in "r r4_error r2_error r4_data r4_error_data floor floor_data".split()},
+    **{name: (0.0, 0.4) for name in "share room room_data moved least_std largest_std mmd".split()},
+    **{name: (0.0, 25.0) for name in "none_near none_near_data kept_data never_changed".split()},
+    **{name: (0.0, 70.0) for name in "reconstruction_differs reach_printed".split()},
+    **{name: (0.0, 15.0) for name in "right_on_images right_on_reconstructions".split()},
+    **{name: (0.0, 9.0) for name in "label label_on label_off".split()},
+    **{
+        name: (0.7, 5.0)
+        for name in "by_samples by_search by_data off_manifold moved_mean code_length off_median on_median "
+        "moved_median on on_moved off".split()
+    },
+    **{name: (0.3, 0.5) for name in "reconstruction from_image from_reconstruction nearest".split()},
+    "reconstruction_error": (0.5, 0.1),
     "sampled_loss": (0.0, 0.05),
     "median": (0.0, 0.5),
     # What was chosen may change where two choices are nearly equal.
@@ -92,6 +106,10 @@ ROUGH = {
     f"THESIS-{id}" for id in "T5.1 T5.2 T5.3 T5.4 T5.5 T5.6 TB.1 TB.3 XB.3 X5.3.2 F5.4 F5.5 F5.11".split()
 }
 ROUGH |= {"prime-filtered", "prime-variants"}
+# The same, for networks that have taken forty steps, and what the closest accuracy chooses among them.
+ROUGH |= {f"FW21-{id}" for id in "A1 E10 F1 T1 F3 T3 F7 AEnsemble".split()}
+ROUGH |= {f"FW20-{id}" for id in "A1 EGen E12 E14 T1 F4 T2 F3 AEnsemble".split()}
+ROUGH |= {f"cotraining-{id}" for id in "penalty full sweep chosen settings strong".split()}
 ROUGH_TOLERANCE = (0.3, 40.0)
 WORDS_A_LINE = 8
 

@@ -18,6 +18,11 @@ Sampler = Callable[[Tensor, int, torch.Generator], Tensor]
 """sampler(x, count, generator): points (count, N, ...) near each x (N, ...)."""
 
 
+def copies(x: Tensor, count: int) -> Tensor:
+    """Each point `count` times, (count, N, ...), without a copy in memory."""
+    return x.expand(count, *x.shape)
+
+
 @dataclass(frozen=True)
 class Neighbours:
     """A transform for `fit` with `RobustLoss`: the batch, and then `count` samples of every point of it."""

@@ -5,6 +5,7 @@ function from points to labels. A kernel says how points are perturbed and can b
 the true label) or be drawn from the data; a `Family` averages over a parameter.
 """
 
+from ..defenses.manifold import decoded
 from .classifiers import Classifier, Constant, labeller
 from .closed_form import Concentric, HalfSpace
 from .estimators import NearestScores, RbfScores, scores_of
@@ -22,7 +23,7 @@ from .kernels import (
     label_aware,
     within,
 )
-from .manifold import Independent, Near, Plane, Pool, Sampled, decoded, uniform_cube
+from .manifold import Independent, Near, Plane, Pool, Sampled, uniform_cube
 from .scores import (
     Basic,
     Score,

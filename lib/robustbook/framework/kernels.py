@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..attacks.norms import norm_called
 from ..corruptions.mnist_c import corrupt_mnist
+from ..defenses.robust_loss import copies
 from ..errors import BookError
 from .classifiers import Classifier
 
@@ -45,11 +46,6 @@ class Kernel(Protocol):
 
     def draw(self, x: Tensor, count: int, generator: torch.Generator) -> Draws:
         """Draws for points (N, ...)."""
-
-
-def copies(x: Tensor, count: int) -> Tensor:
-    """Each point `count` times, (count, N, ...), without a copy in memory."""
-    return x.expand(count, *x.shape)
 
 
 def spread(value: Radius, x: Tensor) -> Tensor:

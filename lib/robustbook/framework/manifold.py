@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..defenses.robust_loss import Sampler
+from ..defenses.robust_loss import Sampler, copies
 from ..errors import BookError
 from .classifiers import Classifier
 from .estimators import squared_distances
-from .kernels import Draws, Radius, copies
+from .kernels import Draws, Radius
 
 Sample = Callable[[int, torch.Generator], Tensor]
 """sample(count, generator): so many points from a distribution."""
@@ -153,22 +153,6 @@ class Sampled:
                 "it must give (count, N, ...)"
             )
         return Draws(points)
-
-
-def decoded(encode: Callable[[Tensor], Tensor], decode: Callable[[Tensor], Tensor], sigma: float) -> Sampler:
-    """Points of the manifold of an auto-encoder: decode(encode(x) + sigma n), n standard normal.
-
-    `encode` takes points (N, ...) to codes (N, k), `decode` takes codes to points like x.
-    """
-
-    @torch.no_grad()
-    def sampler(x: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        codes = copies(encode(x), count)
-        noise = torch.randn(codes.shape, dtype=codes.dtype, generator=generator, device=codes.device)
-        points = decode((codes + sigma * noise).flatten(0, 1))
-        return points.view(count, *x.shape)
-
-    return sampler
 
 
 class Plane:

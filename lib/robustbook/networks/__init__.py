@@ -3,9 +3,24 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import adaptation, alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from . import (
+    adaptation,
+    alexnet,
+    dense,
+    densenet,
+    efficientnet,
+    framework,
+    imagenet,
+    lenet,
+    mlp,
+    resnet,
+    vgg,
+    viewed,
+    wae,
+)
 from .adaptation import adapted, adapting
 from .catalogue import NETWORKS, describe, make
+from .framework import generator
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
 
@@ -21,6 +36,8 @@ __all__ = [
     "densenet",
     "describe",
     "efficientnet",
+    "framework",
+    "generator",
     "imagenet",
     "lenet",
     "make",
@@ -29,4 +46,5 @@ __all__ = [
     "resnet",
     "vgg",
     "viewed",
+    "wae",
 ]

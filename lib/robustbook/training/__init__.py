@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, margins, prime, pruning
+from . import cifar, cotraining, margins, on_manifold, prime, pruning
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -20,10 +20,12 @@ __all__ = [
     "Samples",
     "Transform",
     "cifar",
+    "cotraining",
     "cross_entropy_loss",
     "evaluating",
     "fit",
     "margins",
+    "on_manifold",
     "predict",
     "prime",
     "pruning",
