@@ -3,8 +3,23 @@
 `pretrained("resnet50-imagenet")` gives one with published weights.
 """
 
-from . import adaptation, alexnet, dense, densenet, efficientnet, imagenet, lenet, mlp, resnet, vgg, viewed
+from . import (
+    adaptation,
+    alexnet,
+    autoencoder,
+    dense,
+    densenet,
+    efficientnet,
+    imagenet,
+    keras_cnn,
+    lenet,
+    mlp,
+    resnet,
+    vgg,
+    viewed,
+)
 from .adaptation import adapted, adapting
+from .autoencoder import PairedAutoEncoder, paired_autoencoder
 from .catalogue import NETWORKS, describe, make
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
@@ -13,18 +28,22 @@ __all__ = [
     "NETWORKS",
     "PRETRAINED",
     "Normalise",
+    "PairedAutoEncoder",
     "adaptation",
     "adapted",
     "adapting",
     "alexnet",
+    "autoencoder",
     "dense",
     "densenet",
     "describe",
     "efficientnet",
     "imagenet",
+    "keras_cnn",
     "lenet",
     "make",
     "mlp",
+    "paired_autoencoder",
     "pretrained",
     "resnet",
     "vgg",
