@@ -5,7 +5,7 @@ the repository, `folder` the ImageNet-style folder of the reader. Nothing here d
 that is `fetch`, which `load` never reaches.
 """
 
-from . import features, folder, full, small
+from . import features, first, folder, full, small
 from .core import DATASETS, Data, digest, load, names
 
-__all__ = ["DATASETS", "Data", "digest", "features", "folder", "full", "load", "names", "small"]
+__all__ = ["DATASETS", "Data", "digest", "features", "first", "folder", "full", "load", "names", "small"]

@@ -15,6 +15,7 @@ from ..storage import data_folder, locked, replacing, write_json
 from . import clients
 from .checks import check_arrays, one_line
 from .core import DATASETS, digest
+from .first import First
 from .folder import HELP
 from .full import SVHN_10000, Stored
 from .small import Sheets
@@ -24,6 +25,8 @@ from .ways import BY_HAND, MB, WAYS, Way
 def stored(name: str) -> Stored:
     """The description of a set that can be fetched; a BookError for every other name."""
     source = SVHN_10000 if name == "svhn-10000" else DATASETS[name]()
+    if isinstance(source, First):
+        source = source.whole
     if isinstance(source, Stored):
         return source
     if isinstance(source, Sheets):

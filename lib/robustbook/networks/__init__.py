@@ -10,6 +10,7 @@ from . import (
     dense,
     densenet,
     efficientnet,
+    framework,
     imagenet,
     keras_cnn,
     lenet,
@@ -21,6 +22,7 @@ from . import (
 from .adaptation import adapted, adapting
 from .autoencoder import PairedAutoEncoder, paired_autoencoder
 from .catalogue import NETWORKS, describe, make
+from .framework import generator
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
 
@@ -38,6 +40,8 @@ __all__ = [
     "densenet",
     "describe",
     "efficientnet",
+    "framework",
+    "generator",
     "imagenet",
     "keras_cnn",
     "lenet",

@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, margins, prime, pruning, shift
+from . import cifar, cotraining, margins, prime, pruning, shift
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -22,6 +22,7 @@ __all__ = [
     "Samples",
     "Transform",
     "cifar",
+    "cotraining",
     "cross_entropy_loss",
     "digit_machine",
     "evaluating",

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..augmentations.noise import SomeNoise
 from ..datasets import load
 from ..errors import BookError
+from ..rehearsal import rehearsing
 
 GAMMA, C = 0.05, 5.0
 
@@ -71,12 +72,17 @@ def fit_machine(
     return KernelMachine(fitted, classes)
 
 
-@lru_cache(maxsize=2)
 def digit_machine(data: str, images: int, sigma: float = 0.0, seed: int = 0) -> KernelMachine:
     """The machine for the first `images` of a data set, fitted once a process.
 
     With `sigma` it learns from these and from as many noisy copies (the baseline GAUSS).
     """
+    return _fitted(data, images, sigma, seed, rehearsing())
+
+
+@lru_cache(maxsize=2)
+def _fitted(data: str, images: int, sigma: float, seed: int, small: bool) -> KernelMachine:
+    """One of a rehearsal must not be taken for the real one."""
     x, y = load(data, "train", limit=images)
     if sigma > 0:
         noisy = SomeNoise(sigma, share=1.0)(x, generator=torch.Generator().manual_seed(seed))

@@ -119,6 +119,20 @@ def triangular(optimizer: Optimizer, *, total: int, peak: float = 0.4) -> Schedu
     return _by_step(optimizer, factor)
 
 
+@SCHEDULES.add("drops")
+def drops(
+    optimizer: Optimizer, *, total: int, at: tuple[float, ...] = (0.5,), factors: tuple[float, ...] = (0.1,)
+) -> Schedule:
+    """`lr` times factors[k] from the fraction at[k] of the steps on."""
+    if len(at) != len(factors) or list(at) != sorted(at):
+        raise ValueError(f"at={at} and factors={factors} are not rising fractions with a factor each")
+
+    def factor(step: int) -> float:
+        return next((f for start, f in reversed(list(zip(at, factors))) if step >= start * total), 1.0)
+
+    return _by_step(optimizer, factor)
+
+
 @SCHEDULES.add("linear")
 def linear(optimizer: Optimizer, *, total: int, end: float = 0.0) -> Schedule:
     """From `lr` straight down to `end` times `lr`, which the step after the last would have."""
