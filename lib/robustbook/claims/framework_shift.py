@@ -4,6 +4,8 @@ Table 2 has one line a classifier, column and seed: `corrupted` is the mean accu
 `clean` that on clean images. Tables 4, 5 and 3 of 2020 have one line a corruption as well.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -74,7 +76,7 @@ def more_corrupted_images_help(table: pd.DataFrame) -> Finding:
         for setup in SETUPS:
             names = [f"TRANSFER-{setup} {level}" for level in LEVELS]
             columns = [_column(table, model, c) for c in ([NONE] if setup == "SEPARATE" else []) + names]
-            steps = [after - before for before, after in zip(columns, columns[1:])]
+            steps = [after - before for before, after in pairwise(columns)]
             end = columns[-1] - columns[0]
             found = {exceeds(step, -TIE) for step in steps} | {exceeds(end, 0)}
             verdict = weakest(found)
@@ -159,7 +161,8 @@ def translation_stays(network: pd.DataFrame, machine: pd.DataFrame) -> Finding:
     }
     verdict = weakest({exceeds(REPAIRED - gain, 0) for gain in gains.values()})
     text = ", ".join(f"{model} {setup} {_signed(gain)}" for (model, setup), gain in gains.items())
-    return Finding(verdict, f"gain on translated digits: {text} points", max(map(np.mean, gains.values())))
+    largest = max(float(gain.mean()) for gain in gains.values())
+    return Finding(verdict, f"gain on translated digits: {text} points", largest)
 
 
 # ------------------------------------------------------------------------------- 2020, Table 3
