@@ -1,6 +1,8 @@
 """Co-training and cross-Lipschitz: losses against brute force, Algorithm 1 against a loop written out."""
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -338,6 +340,14 @@ def test_the_rate_of_g_drops() -> None:
         assert transform._optimizer is not None
         seen.append(transform._optimizer.param_groups[0]["lr"])
     assert seen == [0.1, 0.1, 0.1, 0.001, 0.001]
+
+
+@pytest.mark.parametrize("name", ["defenses.cotraining", "defenses.cross_lipschitz", "training.cotraining"])
+def test_each_module_can_be_imported_first(name: str) -> None:
+    """The recipes import the defences: what a worker process unpickles first must not go in a circle."""
+    command = [sys.executable, "-c", f"import robustbook.{name}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_mistakes_of_cotraining() -> None:

@@ -13,10 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Adam
 
-from ..attacks.checks import check_counts
 from ..errors import BookError, unknown
 from ..networks import generator as make_generator
-from ..training.evaluation import evaluating
 
 Transform = Callable[[nn.Module, Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
 
@@ -152,9 +150,10 @@ class Cotraining:
         rate = next(rate for start, rate in reversed(self.rates) if self.steps >= start)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-        weights = list(self.g.parameters())
-        with evaluating(model):
-            loss = generator_loss(model, x, self.g(x)).mean()
+        weights, mode = list(self.g.parameters()), model.training
+        model.eval()
+        loss = generator_loss(model, x, self.g(x)).mean()
+        model.train(mode)
         for weight, slope in zip(weights, torch.autograd.grad(loss, weights)):
             weight.grad = slope
         self._optimizer.step()
@@ -188,7 +187,9 @@ def cotraining(
     first
         A transform that comes before, such as `augmented(crop_and_flip())`.
     """
-    check_counts(width=width, layers=layers, waiting=waiting)
+    for name, count in {"width": width, "layers": layers, "waiting": waiting}.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise BookError(f"{name}={count!r}; give a whole number, 1 or more")
     if not rates or rates[0][0] != 0 or any(not rate > 0 for _, rate in rates):
         raise BookError(f"rates={rates!r}; give (step, rate) pairs, the first from step 0")
     return Cotraining(width, layers, tuple(sorted(rates)), waiting, first)
