@@ -92,6 +92,9 @@ ROUGH = {
     f"THESIS-{id}" for id in "T5.1 T5.2 T5.3 T5.4 T5.5 T5.6 TB.1 TB.3 XB.3 X5.3.2 F5.4 F5.5 F5.11".split()
 }
 ROUGH |= {"prime-filtered", "prime-variants"}
+# The same for maps that have taken a hundred steps.
+ROUGH |= {"FW21-T2", "FW21-T4", "FW21-T5", "FW21-XText4", "FW21-ATransfer", "FW21-F4", "FW20-T3"}
+ROUGH |= {"shift-columns", "shift-alternatives"}
 ROUGH_TOLERANCE = (0.3, 40.0)
 WORDS_A_LINE = 8
 
