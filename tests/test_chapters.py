@@ -92,6 +92,10 @@ ROUGH = {
     f"THESIS-{id}" for id in "T5.1 T5.2 T5.3 T5.4 T5.5 T5.6 TB.1 TB.3 XB.3 X5.3.2 F5.4 F5.5 F5.11".split()
 }
 ROUGH |= {"prime-filtered", "prime-variants"}
+# The same, for networks that have taken forty steps, and what the closest accuracy chooses among them.
+ROUGH |= {f"FW21-{id}" for id in "A1 E10 F1 T1 F3 T3 F7 AEnsemble".split()}
+ROUGH |= {f"FW20-{id}" for id in "A1 EGen E12 E14 T1 F4 T2 F3 AEnsemble".split()}
+ROUGH |= {f"cotraining-{id}" for id in "penalty full sweep chosen settings strong".split()}
 # The same for maps that have taken a hundred steps.
 ROUGH |= {"FW21-T2", "FW21-T4", "FW21-T5", "FW21-XText4", "FW21-ATransfer", "FW21-F4", "FW20-T3"}
 ROUGH |= {"shift-columns", "shift-alternatives"}
