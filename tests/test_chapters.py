@@ -110,6 +110,9 @@ ROUGH |= {"prime-filtered", "prime-variants"}
 ROUGH |= {f"FW21-{id}" for id in "A1 E10 F1 T1 F3 T3 F7 AEnsemble".split()}
 ROUGH |= {f"FW20-{id}" for id in "A1 EGen E12 E14 T1 F4 T2 F3 AEnsemble".split()}
 ROUGH |= {f"cotraining-{id}" for id in "penalty full sweep chosen settings strong".split()}
+# The same for maps that have taken a hundred steps.
+ROUGH |= {"FW21-T2", "FW21-T4", "FW21-T5", "FW21-XText4", "FW21-ATransfer", "FW21-F4", "FW20-T3"}
+ROUGH |= {"shift-columns", "shift-alternatives"}
 ROUGH_TOLERANCE = (0.3, 40.0)
 WORDS_A_LINE = 8
 

@@ -6,11 +6,13 @@
 from . import (
     adaptation,
     alexnet,
+    autoencoder,
     dense,
     densenet,
     efficientnet,
     framework,
     imagenet,
+    keras_cnn,
     lenet,
     mlp,
     resnet,
@@ -19,6 +21,7 @@ from . import (
     wae,
 )
 from .adaptation import adapted, adapting
+from .autoencoder import PairedAutoEncoder, paired_autoencoder
 from .catalogue import NETWORKS, describe, make
 from .framework import generator
 from .imagenet import PRETRAINED, pretrained
@@ -28,10 +31,12 @@ __all__ = [
     "NETWORKS",
     "PRETRAINED",
     "Normalise",
+    "PairedAutoEncoder",
     "adaptation",
     "adapted",
     "adapting",
     "alexnet",
+    "autoencoder",
     "dense",
     "densenet",
     "describe",
@@ -39,9 +44,11 @@ __all__ = [
     "framework",
     "generator",
     "imagenet",
+    "keras_cnn",
     "lenet",
     "make",
     "mlp",
+    "paired_autoencoder",
     "pretrained",
     "resnet",
     "vgg",

@@ -1,10 +1,11 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, cotraining, margins, on_manifold, prime, pruning
+from . import cifar, cotraining, margins, on_manifold, prime, pruning, shift
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
 from .loop import Loss, Transform, cross_entropy_loss, fit
+from .machine import KernelMachine, digit_machine, fit_machine
 from .recipes import RECIPES, Recipe
 from .schedules import OPTIMIZERS, SCHEDULES
 from .stored import recipe_of, train_recipe, trained
@@ -14,6 +15,7 @@ __all__ = [
     "RECIPES",
     "SCHEDULES",
     "History",
+    "KernelMachine",
     "Loss",
     "Recipe",
     "Record",
@@ -22,14 +24,17 @@ __all__ = [
     "cifar",
     "cotraining",
     "cross_entropy_loss",
+    "digit_machine",
     "evaluating",
     "fit",
+    "fit_machine",
     "margins",
     "on_manifold",
     "predict",
     "prime",
     "pruning",
     "recipe_of",
+    "shift",
     "split",
     "train_recipe",
     "trained",
