@@ -6,10 +6,13 @@ from robustbook.claims import RULES, everywhere, exceeds, rank_correlation
 from robustbook.claims.core import Finding, Rule, all_rules, apply
 from robustbook.errors import BookError
 from robustbook.published import claims, numbers
+from test_claims_cotraining import CASES as COTRAINING
 from test_claims_framework import CASES as FRAMEWORK
 from test_claims_margins import CASES as MARGINS
+from test_claims_on_manifold import CASES as ON_MANIFOLD
 from test_claims_prime import CASES as PRIME
 from test_claims_pruning import CASES as PRUNING
+from test_claims_shift import CASES as SHIFT
 from test_claims_sparsefool import CASES as SPARSEFOOL
 
 
@@ -258,8 +261,9 @@ def test_rules(claim, tables, verdict):
 def test_every_rule_is_tried_both_ways_and_names_a_claim():
     known = set(claims()["claim_id"])
     assert set(all_rules()) <= known
+    frameworks = [*FRAMEWORK, *COTRAINING, *ON_MANIFOLD, *SHIFT]
+    cases = [*CASES, *frameworks, *MARGINS, *PRIME, *PRUNING, *SPARSEFOOL]
     for claim in all_rules():
-        cases = [*CASES, *FRAMEWORK, *MARGINS, *PRIME, *PRUNING, *SPARSEFOOL]
         verdicts = {verdict for name, _, verdict in cases if name == claim}
         assert "reproduced" in verdicts and len(verdicts) > 1, claim
     assert RULES

@@ -116,6 +116,7 @@ CASES = [
     ("FW21-C10", [shares()], "reproduced"),
     ("FW21-C10", [shares(bg=2.0)], "not reproduced"),
     ("FW21-C10", [shares(ours_pgd=30.0)], "not reproduced"),
+    ("FW20-C03", [shares()], "reproduced"),
     ("FW20-C03", [shares(bg=80.0)], "direction only"),
     ("FW20-C03", [shares(bg=40.0)], "not reproduced"),
     ("FW21-C11", [shares()], "reproduced"),
