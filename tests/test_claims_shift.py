@@ -62,6 +62,15 @@ def third(corruption=None, method=None, by=0.0):
 
 
 J, S = "TRANSFER-JOINT ", "TRANSFER-SEPARATE "
+
+
+def close(where, by):
+    """Table 3 of 2020 with equal accuracies, but for Hein on one corruption or on all."""
+    table = third()[0]
+    hit = (table["method"] == "Hein") & ((where == "all") | (table["corruption"] == where))
+    return [table.assign(accuracy=80.0 + by * hit)]
+
+
 CASES = [
     ("FW21-C13", [rebuilt()], "reproduced"),
     ("FW21-C13", changed("NN", J + "128", "clean", -1.0), "not reproduced"),
@@ -93,6 +102,8 @@ CASES = [
     ("FW20-C05", third(), "reproduced"),
     ("FW20-C05", third(method="Ours", by=3.0), "not reproduced"),
     ("FW20-C06", third(), "reproduced"),
+    ("FW20-C06", close("all", 1.0), "not reproduced"),
+    ("FW20-C06", close("fog", 8.0), "direction only"),
     ("FW20-C07", third(), "reproduced"),
     ("FW20-C07", third("stripe", "Ours", by=20.0), "not reproduced"),
 ]
@@ -103,14 +114,6 @@ def test_rules(claim, tables, verdict):
     finding = all_rules()[claim].decide(*tables)
     assert finding.verdict == verdict, finding.evidence
     assert finding.evidence and finding.measured is not None
-
-
-def test_close_methods_do_not_hide_much():
-    table = third()[0]
-    table["accuracy"] = 90.0 + (table["method"] == "Hein") * 1.0
-    assert all_rules()["FW20-C06"].decide(table).verdict == "not reproduced"
-    table["accuracy"] = 80.0 + 8.0 * ((table["method"] == "Hein") & (table["corruption"] == "fog"))
-    assert all_rules()["FW20-C06"].decide(table).verdict == "direction only"
 
 
 def test_within_the_spread_is_inconclusive():
