@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # What `make results` computes: all chapters, or those named in ONLY="moments ...".
 ONLY ?= $(basename $(notdir $(wildcard notebooks/*.md)))
-# Two workers; the tests of one file stay together, so what they share is made once.
-TESTFLAGS ?= -n 2 --dist loadfile
+# Two workers; the tests of one file stay together, so what they share is made once. Files start in the order of
+# their names: by their number of tests, the chapters, few and long, would come last and keep one core waiting.
+TESTFLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -6,13 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import joblib
 import jupytext
 import pandas as pd
 import pytest
 from robustbook.execute import chapter_source, chapters, execute_all
 from robustbook.provenance import environment
-from robustbook.results import load_chapter
-from robustbook.results.engine import outcomes
 from robustbook.storage import repository
 
 # What another processor or version may change, by column: relative, then absolute. Other numeric
@@ -142,24 +141,29 @@ def tables(store: Path, chapter: str) -> dict[str, Path]:
     return found
 
 
-@pytest.mark.parametrize("name", chapters())
-def test_a_second_execution_agrees(executed, name):
-    """nbval compares the checked cells; the second store must hold the same bytes as the first."""
+def nbval(notebook: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Execute a notebook again and compare the cells that are marked for it."""
+    command = [sys.executable, "-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q"]
+    command += ["-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(notebook.parent), str(notebook)]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, cwd=notebook.parent)
+
+
+@pytest.fixture(scope="module")
+def repeated(executed):
+    """All chapters once more, two at a time, into another empty store: what nbval said of each."""
     folder, empty = executed
-    notebook = next((folder / "notebooks").rglob(f"{name}.ipynb"))
     second = {**os.environ, **empty, "ROBUSTBOOK_RESULTS": str(folder / "second"), "PYTEST_ADDOPTS": ""}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--nbval-lax",
-        "--nbval-current-env",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-    ]
-    command += ["-c", os.devnull, "--rootdir", str(notebook.parent), str(notebook)]
-    done = subprocess.run(command, env=second, capture_output=True, text=True, cwd=notebook.parent)
+    notebooks = {name: next((folder / "notebooks").rglob(f"{name}.ipynb")) for name in chapters()}
+    # Threads, since the work is done in processes of their own.
+    parallel = joblib.Parallel(n_jobs=2, backend="threading")
+    done = parallel(joblib.delayed(nbval)(notebook, second) for notebook in notebooks.values())
+    return dict(zip(notebooks, done, strict=True))
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_a_second_execution_agrees(executed, repeated, name):
+    """nbval compares the checked cells; the second store must hold the same bytes as the first."""
+    folder, done = executed[0], repeated[name]
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     first_tables, second_tables = tables(folder / "first", name), tables(folder / "second", name)
     assert first_tables and first_tables.keys() == second_tables.keys()
@@ -211,15 +215,6 @@ def test_the_comparison_can_fail():
     for other, exact in ((table + 1e-9, True), (table + 6, False), (empty, False)):
         with pytest.raises(AssertionError):
             compare("X", table, other, exact=exact)
-
-
-@pytest.mark.parametrize("name", chapters())
-def test_the_first_row_of_every_experiment_can_be_rehearsed(name):
-    """`robustbook rehearse` tries all rows of the paper profile, which takes too long here."""
-    for experiment in load_chapter(name, "paper").experiments.values():
-        first = experiment.rows("paper")[:1]
-        for outcome in outcomes(experiment.function, first, engine="inline", rehearse=True):
-            assert not outcome.error, f"{experiment.name}: {outcome.row}: {outcome.error}"
 
 
 @pytest.mark.parametrize("name", chapters())
