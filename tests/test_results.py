@@ -265,6 +265,14 @@ def test_reading_never_computes_laptop_rows(house):
     assert rows_of(house[0], "laptop") == [] and len(rows_of(house[0], "smoke")) == 4
 
 
+def test_a_table_that_is_shown_twice_has_two_ids(house):
+    chapter = load_chapter("toy", "smoke")
+    ids = [
+        re.search(r'<figure class="rb-figure" id="([^"]+)"', chapter.show("toy-wave").markup)[1] for _ in "12"
+    ]
+    assert ids == ["toy-wave-table", "toy-wave-table-2"]
+
+
 def test_a_stale_table_is_shown_with_a_note(house):
     folder, call = house
     call("run", "toy", "--profile", "smoke", "--engine", "inline")

@@ -45,6 +45,7 @@ class Chapter:
         self.views: dict[str, View] = {}
         self.figures: dict[str, FigurePlan] = {}
         self._tables: dict[str, Table] = {}
+        self._showings: dict[str, int] = {}
 
     def settings(self, **three: tuple[Any, Any, Any]) -> display.Html:
         """State each setting as (smoke, laptop, paper); returns a table of those given."""
@@ -141,7 +142,8 @@ class Chapter:
         """The table on the page, with where it comes from; `present` rounds, renames, adds the paper's."""
         table = self.result(id)
         frame = present(table.frame.copy()) if present else table.frame
-        return display.table(table, frame, wanted=self.profile)
+        self._showings[id] = self._showings.get(id, 0) + 1
+        return display.table(table, frame, wanted=self.profile, showing=self._showings[id])
 
     def draw(self, id: str) -> Any:
         """The figure on the page, in a light and a dark version."""

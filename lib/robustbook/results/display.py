@@ -113,12 +113,13 @@ def _origin(table: Table) -> str:
     )
 
 
-def table(result: Table, frame: pd.DataFrame, *, wanted: str) -> Html:
-    """A table with caption, origin and, where due, a note."""
+def table(result: Table, frame: pd.DataFrame, *, wanted: str, showing: int = 1) -> Html:
+    """A table with caption, origin and, where due, a note; links lead to its first `showing` on a page."""
+    place = _table_anchor(result.id) + (f"-{showing}" if showing > 1 else "")
     origin = f'<span class="rb-origin">{_origin(result)}</span>'
     caption = f"<figcaption>{html.escape(_title(result.id))}<br>{origin}"
     markup = (
-        f'<figure class="rb-figure" id="{_table_anchor(result.id)}">{note(result, wanted)}{_grid(frame)}'
+        f'<figure class="rb-figure" id="{place}">{note(result, wanted)}{_grid(frame)}'
         f"{caption}</figcaption></figure>"
     )
     return Html(markup, frame.to_string(index=False))
