@@ -3,29 +3,14 @@
 They have names so that a recipe can ask for them; nothing is stored twice.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from .core import DATASETS, Raw, Source, digest
-from .full import Stored
+from .full import Part, Stored
 
 
-@dataclass(frozen=True)
-class First:
+class First(Part):
     """A stored set whose training split ends after `train` samples."""
-
-    whole: Stored
-    train: int
-
-    splits: tuple[str, ...] = ("train", "test")
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.whole.shape
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self.whole.classes
 
     def files(self, split: str) -> list[Path]:
         return self.whole.files(split)

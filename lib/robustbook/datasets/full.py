@@ -109,8 +109,8 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Halves:
-    """One stored file cut in two: the first `train` samples to train on, the rest to test."""
+class Part:
+    """A stored set of which fewer images are trained on: `train` of them."""
 
     whole: Stored
     train: int
@@ -124,6 +124,10 @@ class Halves:
     @property
     def classes(self) -> tuple[str, ...]:
         return self.whole.classes
+
+
+class Halves(Part):
+    """One stored file cut in two: the first `train` samples to train on, the rest to test."""
 
     def files(self, split: str) -> list[Path]:
         return self.whole.files("all")
