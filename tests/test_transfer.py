@@ -15,7 +15,8 @@ from robustbook.defenses.noise_averaging import NoiseAveraged
 from robustbook.defenses.transfer import Alternating, Transferred, reconstruction_loss, split_sources
 from robustbook.errors import BookError
 from robustbook.networks import PairedAutoEncoder, make, paired_autoencoder
-from robustbook.networks.autoencoder import decoder, encoder, initialised
+from robustbook.networks.autoencoder import decoder, encoder
+from robustbook.networks.catalogue import initialised
 from robustbook.training import digit_machine, fit, fit_machine, recipe_of
 from sklearn.svm import SVC
 from torch import nn

@@ -15,10 +15,11 @@ from ..attacks.checks import check_counts, check_positive
 from ..attacks.frame import loss_slope
 from ..errors import BookError
 from ..networks.wae import Autoencoder, OnCodes
+from ..training.evaluation import evaluating
+from .adversarial import Transform
 from .robust_loss import RobustLoss, Sampler, copies
 
 SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-Transform = Callable[[nn.Module, Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
 Load = Callable[[], Autoencoder]
 """load(): the trained auto-encoder; asked for when the first batch comes, not when a recipe is written."""
 
@@ -172,12 +173,11 @@ def on_manifold_adversarial(load: Load, *, eps: float = 0.3, steps: int = 40) ->
         if half == 0:
             return x, y
         net = manifold.autoencoder.to(x.device)
-        mode = model.training
-        model.eval()
         with torch.no_grad():
             codes = net.encode(x[:half])
-        worst = worst_codes(OnCodes(model, net), codes, y[:half], eps=eps, steps=steps, generator=generator)
-        model.train(mode)
+        seen = OnCodes(model, net)
+        with evaluating(seen):
+            worst = worst_codes(seen, codes, y[:half], eps=eps, steps=steps, generator=generator)
         with torch.no_grad():
             return torch.cat([net.decode(worst), x[half:]]), y
 

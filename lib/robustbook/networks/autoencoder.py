@@ -1,61 +1,67 @@
-"""Auto-encoders of the framework paper (2021, appendix B): codes of 128 numbers for 28 x 28 grey images."""
+"""Auto-encoders of the framework paper (2021, appendix B): three convolutions each way.
+
+Chapter `shift` has a pair of them with codes of 128 numbers, chapter `on_manifold` one with 16.
+"""
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import BookError
-from .catalogue import scaled
+from .catalogue import initialised, scaled
 
-LATENT, SIDE, SMALL, SMALLEST = 128, 28, 7, 4
-Built = TypeVar("Built", bound=nn.Module)
+LATENT, HIDDEN = 128, 2048
 
 
-def encoder(*, latent: int = LATENT, width: float = 1.0) -> nn.Sequential:
-    """E: (N, 1, 28, 28) to (N, latent) by three convolutions of stride 2, 28 -> 14 -> 7 -> 4 (gap U15)."""
+def encoder(*, latent: int = LATENT, width: float = 1.0, channels: int = 1, size: int = 28) -> nn.Sequential:
+    """E: images (N, C, S, S) to codes (N, latent) by strides of 2, 28 -> 14 -> 7 -> 4 (gap U15)."""
     first, second, third = (scaled(units, width) for units in (32, 64, 128))
     return nn.Sequential(
         OrderedDict(
-            conv1=nn.Conv2d(1, first, 3, stride=2, padding=1),
+            conv1=nn.Conv2d(channels, first, 3, stride=2, padding=1),
             relu1=nn.ReLU(),
             conv2=nn.Conv2d(first, second, 3, stride=2, padding=1),
             relu2=nn.ReLU(),
             conv3=nn.Conv2d(second, third, 3, stride=2, padding=1),
             relu3=nn.ReLU(),
             flatten=nn.Flatten(),
-            fc=nn.Linear(third * SMALLEST**2, latent),
+            fc=nn.Linear(third * ((size // 4 + 1) // 2) ** 2, latent),
         )
     )
 
 
-def decoder(*, latent: int = LATENT, width: float = 1.0) -> nn.Sequential:
-    """D: (N, latent) to images (N, 1, 28, 28) in [0, 1], 7 -> 14 -> 28 (gap U15)."""
-    hidden, first, second = (scaled(units, width) for units in (2048, 64, 32))
+def decoder(
+    *,
+    latent: int = LATENT,
+    width: float = 1.0,
+    hidden: int | None = None,
+    channels: int = 1,
+    size: int = 28,
+) -> nn.Sequential:
+    """D: codes (N, latent) to images (N, C, S, S) in [0, 1], 7 -> 14 -> 28 (gap U15).
+
+    `hidden` are the units of the first dense layer, 2048 times `width` if not given.
+    """
+    if size % 4:
+        raise BookError(f"the auto-encoder needs a side that 4 divides, not {size}")
+    first, second, side = scaled(64, width), scaled(32, width), size // 4
+    units = scaled(HIDDEN, width) if hidden is None else hidden
     return nn.Sequential(
         OrderedDict(
-            fc1=nn.Linear(latent, hidden),
+            fc1=nn.Linear(latent, units),
             relu1=nn.ReLU(),
-            fc2=nn.Linear(hidden, first * SMALL**2),
+            fc2=nn.Linear(units, first * side**2),
             relu2=nn.ReLU(),
-            reshape=nn.Unflatten(1, (first, SMALL, SMALL)),
+            reshape=nn.Unflatten(1, (first, side, side)),
             conv1=nn.ConvTranspose2d(first, first, 3, stride=2, padding=1, output_padding=1),
             relu3=nn.ReLU(),
             conv2=nn.ConvTranspose2d(first, second, 3, stride=2, padding=1, output_padding=1),
             relu4=nn.ReLU(),
-            conv3=nn.ConvTranspose2d(second, 1, 3, padding=1),
+            conv3=nn.ConvTranspose2d(second, channels, 3, padding=1),
             sigmoid=nn.Sigmoid(),
         )
     )
-
-
-def initialised(build: Callable[[], Built], seed: int) -> Built:
-    """What `build` makes, with weights that depend on `seed` alone."""
-    with torch.random.fork_rng(devices=()):
-        torch.default_generator.manual_seed(seed)
-        return build()
 
 
 class PairedAutoEncoder(nn.Module):

@@ -3,7 +3,7 @@
 import inspect
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from ..registry import Registry
 
 NETWORKS: Registry[Callable[..., nn.Module]] = Registry("network")
 COMMON = ("classes", "channels", "size")
+Built = TypeVar("Built", bound=nn.Module)
 
 
 def make(
@@ -48,6 +49,13 @@ def _check(
     for key in options:
         if key not in offered:
             raise unknown(f"option of network '{name}'", key, offered)
+
+
+def initialised(build: Callable[[], Built], seed: int) -> Built:
+    """What `build` makes outside the registry, with weights that depend on `seed` alone."""
+    with torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(seed)
+        return build()
 
 
 def describe(model: nn.Module) -> str:

@@ -6,11 +6,10 @@ batch normalisation and LeakyReLU of slope 0.1 behind.
 
 from collections import OrderedDict
 
-import torch
 from torch import nn
 
 from ..errors import BookError
-from .catalogue import NETWORKS, scaled
+from .catalogue import NETWORKS, initialised, scaled
 
 SLOPE = 0.1
 
@@ -54,11 +53,13 @@ def generator(channels: int, *, seed: int, width: int = 128, layers: int = 3) ->
     w = scaled(1, width)
     if layers < 1:
         raise BookError(f"layers={layers!r} of the generator; give 1 or more")
-    with torch.random.fork_rng(devices=()):
-        torch.default_generator.manual_seed(seed)
+
+    def build() -> nn.Sequential:
         parts: OrderedDict[str, nn.Module] = OrderedDict()
         for number in range(1, layers + 1):
             parts[f"conv{number}"] = _block(channels if number == 1 else w, w)
         parts["out"] = nn.Conv2d(w, channels, 5, padding=2)
         parts["sigmoid"] = nn.Sigmoid()
         return nn.Sequential(parts)
+
+    return initialised(build, seed)

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import BookError
-from .catalogue import NETWORKS, scaled
+from .autoencoder import decoder, encoder
+from .catalogue import NETWORKS
 
 
 class Autoencoder(nn.Module):
@@ -16,23 +17,9 @@ class Autoencoder(nn.Module):
 
     def __init__(self, channels: int, size: int, latent: int, width: float, hidden: int) -> None:
         super().__init__()
-        first, second, third = (scaled(units, width) for units in (32, 64, 128))
-        side = size // 4
-        self.encoder = nn.Sequential(
-            *(nn.Conv2d(channels, first, 3, 2, 1), nn.ReLU()),
-            *(nn.Conv2d(first, second, 3, 2, 1), nn.ReLU()),
-            *(nn.Conv2d(second, third, 3, 2, 1), nn.ReLU()),
-            nn.Flatten(),
-            nn.Linear(third * ((side + 1) // 2) ** 2, latent),
-        )
-        self.decoder = nn.Sequential(
-            *(nn.Linear(latent, hidden), nn.ReLU()),
-            *(nn.Linear(hidden, second * side**2), nn.ReLU()),
-            nn.Unflatten(1, (second, side, side)),
-            *(nn.ConvTranspose2d(second, second, 3, 2, 1, 1), nn.ReLU()),
-            *(nn.ConvTranspose2d(second, first, 3, 2, 1, 1), nn.ReLU()),
-            *(nn.ConvTranspose2d(first, channels, 3, 1, 1), nn.Sigmoid()),
-        )
+        shape = {"latent": latent, "channels": channels, "size": size}
+        self.encoder = encoder(width=width, **shape)
+        self.decoder = decoder(width=width, hidden=hidden, **shape)
         self.latent = latent
 
     def encode(self, x: Tensor) -> Tensor:
@@ -54,12 +41,9 @@ def wae(
 ) -> Autoencoder:
     """Encoder and decoder of framework 2021, appendix B, with a code of 16 numbers (gap U8).
 
-    Three convolutions of stride 2 (28 -> 14 -> 7 -> 4 pixels) and a linear layer; two dense layers and two
-    transposed convolutions of stride 2 back, a third one for the output. `width` scales the channels,
-    `hidden` is the decoder's first dense layer. The number of classes does not matter.
+    `width` scales the channels, `hidden` is the decoder's first dense layer. The number of classes does not
+    matter.
     """
-    if size % 4:
-        raise BookError(f"network 'wae' needs a side that 4 divides, not {size}")
     if latent < 1 or hidden < 1:
         raise BookError(f"network 'wae': latent={latent}, hidden={hidden}; give 1 or more")
     return Autoencoder(channels, size, latent, width, hidden)
