@@ -16,6 +16,7 @@ from .coverage import Plane, cosine_distances, embed, nearest, principal_plane, 
 from .distances import Distances, distances, fooled
 from .gaussian import expected_norm, gnr, kept_rate, noise_levels
 from .margins import Margins, directions, distribution, linear_margins, margins
+from .selection import at_closest_weights, closest_weights
 from .sparsity import centre, most_salient, perturbed, perturbed_elements, perturbed_pixels, perturbed_share
 
 __all__ = [
@@ -26,7 +27,9 @@ __all__ = [
     "accuracy_by_group",
     "accuracy_by_severity",
     "accuracy_coordinate",
+    "at_closest_weights",
     "centre",
+    "closest_weights",
     "corruption_accuracies",
     "corruption_errors",
     "cosine_distances",

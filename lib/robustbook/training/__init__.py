@@ -1,6 +1,7 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
 from . import cifar, cotraining, margins, on_manifold, prime, pruning, shift
+from .aside import set_aside
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -34,6 +35,7 @@ __all__ = [
     "prime",
     "pruning",
     "recipe_of",
+    "set_aside",
     "shift",
     "split",
     "train_recipe",
