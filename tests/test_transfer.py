@@ -14,10 +14,11 @@ from robustbook.datasets import load
 from robustbook.defenses.noise_averaging import NoiseAveraged
 from robustbook.defenses.transfer import Alternating, Transferred, reconstruction_loss, split_sources
 from robustbook.errors import BookError
+from robustbook.framework import digit_machine, fit_machine
 from robustbook.networks import PairedAutoEncoder, make, paired_autoencoder
 from robustbook.networks.autoencoder import decoder, encoder
 from robustbook.networks.catalogue import initialised
-from robustbook.training import digit_machine, fit, fit_machine, recipe_of
+from robustbook.training import fit, recipe_of
 from sklearn.svm import SVC
 from torch import nn
 

@@ -23,6 +23,7 @@ from .kernels import (
     label_aware,
     within,
 )
+from .machine import KernelMachine, digit_machine, fit_machine
 from .manifold import Independent, Near, Plane, Pool, Sampled, uniform_cube
 from .scores import (
     Basic,
@@ -64,6 +65,7 @@ __all__ = [
     "Independent",
     "Interval",
     "Kernel",
+    "KernelMachine",
     "Listed",
     "Mixed",
     "Near",
@@ -82,8 +84,10 @@ __all__ = [
     "basic",
     "corruption",
     "decoded",
+    "digit_machine",
     "everywhere",
     "family_2020",
+    "fit_machine",
     "function",
     "grid_margins",
     "identity",

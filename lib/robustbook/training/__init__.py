@@ -6,7 +6,6 @@ from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
 from .loop import Loss, Transform, cross_entropy_loss, fit
-from .machine import KernelMachine, digit_machine, fit_machine
 from .recipes import RECIPES, Recipe
 from .schedules import OPTIMIZERS, SCHEDULES
 from .stored import recipe_of, train_recipe, trained
@@ -16,7 +15,6 @@ __all__ = [
     "RECIPES",
     "SCHEDULES",
     "History",
-    "KernelMachine",
     "Loss",
     "Recipe",
     "Record",
@@ -25,10 +23,8 @@ __all__ = [
     "cifar",
     "cotraining",
     "cross_entropy_loss",
-    "digit_machine",
     "evaluating",
     "fit",
-    "fit_machine",
     "margins",
     "on_manifold",
     "predict",

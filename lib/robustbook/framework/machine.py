@@ -1,7 +1,8 @@
 """A support vector machine with RBF kernel as a network: fitted by scikit-learn, asked in torch.
 
 The framework paper's second classifier (2021, appendix B: gamma 0.05, C 5 on pixels of [0, 1]). As a module
-it goes wherever a network goes: behind a transfer map, into `accuracy`.
+it goes wherever a network goes: behind a transfer map, into `accuracy`. It votes as scikit-learn's does, one
+class against one other; `scores_of` has the continuous scores that attacks need.
 """
 
 from functools import lru_cache
@@ -9,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.svm import SVC
 from torch import Tensor, nn
 
 from ..augmentations.noise import SomeNoise
 from ..datasets import load
 from ..errors import BookError
 from ..rehearsal import rehearsing
+from .estimators import squared_distances
 
 GAMMA, C = 0.05, 5.0
 
@@ -51,8 +54,7 @@ class KernelMachine(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Votes (N, classes) for images."""
         flat = x.flatten(1).double()
-        squared = flat.square().sum(1, keepdim=True) + self.points.square().sum(1)
-        kernel = torch.exp(-self.gamma * torch.addmm(squared, flat, self.points.T, alpha=-2).clamp_min_(0))
+        kernel = torch.exp(-self.gamma * squared_distances(flat, self.points))
         ahead = kernel @ self.weights + self.offsets > 0
         winners = torch.where(ahead, self.pairs[:, 0], self.pairs[:, 1])
         votes = torch.zeros(len(x), self.classes, dtype=torch.float64, device=x.device)
@@ -63,8 +65,6 @@ def fit_machine(
     x: Tensor, y: Tensor, *, classes: int = 10, gamma: float = GAMMA, cost: float = C
 ) -> KernelMachine:
     """Fit an SVM with RBF kernel to images in [0, 1]."""
-    from sklearn.svm import SVC  # slow to import, and few rows need it
-
     if len(y.unique()) < 3:
         raise BookError("fewer than three classes among the images; a kernel machine needs three or more")
     fitted = SVC(kernel="rbf", gamma=gamma, C=cost, cache_size=500)
