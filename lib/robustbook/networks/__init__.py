@@ -26,6 +26,7 @@ from .catalogue import NETWORKS, describe, make
 from .framework import generator
 from .imagenet import PRETRAINED, pretrained
 from .layers import Normalise
+from .retasking import retasked
 
 __all__ = [
     "NETWORKS",
@@ -51,6 +52,7 @@ __all__ = [
     "paired_autoencoder",
     "pretrained",
     "resnet",
+    "retasked",
     "vgg",
     "viewed",
     "wae",

@@ -1,7 +1,8 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, cotraining, margins, on_manifold, prime, pruning, shift
+from . import cifar, cotraining, filling, margins, on_manifold, prime, pruning, shift
 from .aside import set_aside
+from .balanced import Balanced
 from .batches import Samples, split
 from .evaluation import evaluating, predict
 from .history import History, Record
@@ -14,6 +15,7 @@ __all__ = [
     "OPTIMIZERS",
     "RECIPES",
     "SCHEDULES",
+    "Balanced",
     "History",
     "Loss",
     "Recipe",
@@ -24,6 +26,7 @@ __all__ = [
     "cotraining",
     "cross_entropy_loss",
     "evaluating",
+    "filling",
     "fit",
     "margins",
     "on_manifold",
