@@ -16,7 +16,7 @@ TORCHVISION = (("conv1", "bn1"), ("layer1",), ("layer2",), ("layer3",), ("layer4
 
 
 class Fixed(nn.Module):
-    """A part of a network that does not learn: always in evaluation mode, and its weights have no gradient."""
+    """A part of a network that does not learn: always in evaluation mode, its weights without gradient."""
 
     def __init__(self, part: nn.Module) -> None:
         super().__init__()

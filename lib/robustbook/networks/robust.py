@@ -32,3 +32,9 @@ def resnet18_of_imagenet(eps: float) -> nn.Module:
         model.get_submodule("network").load_state_dict(state)
     note_data(name, digest(state))
     return model.eval()
+
+
+def untrained_resnet18(classes: int, seed: int) -> nn.Module:
+    """The same network for images in [0, 1] with weights that depend on `seed` alone."""
+    build = Pretrained("resnet18", lambda: of_torchvision("resnet18", num_classes=classes), MEAN, STD)
+    return initialised(build.network, seed)

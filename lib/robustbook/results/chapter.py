@@ -5,7 +5,7 @@ starts long work: at `laptop` and `paper` stored rows are shown; what is missing
 `smoke` scale and the page says so. `robustbook run` computes the rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -75,8 +75,13 @@ class Chapter:
 
         return register
 
-    def table(self, id: str, *experiments: Experiment, stand_in: str = "") -> Callable[[Draw], View]:
-        """Decorator: a function from the experiments' rows to the table of a paper's artifact."""
+    def table(
+        self, id: str, *experiments: Experiment, stand_in: str | Mapping[str, str] = ""
+    ) -> Callable[[Draw], View]:
+        """Decorator: a function from the experiments' rows to the table of a paper's artifact.
+
+        `stand_in` says what data was replaced: at every profile, or at those it is given for.
+        """
         self._own(id)
 
         def register(build: Draw) -> View:

@@ -1,7 +1,7 @@
 """Tables and figures of the papers as views of measured rows, stored by artifact id."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ class View:
     chapter: str
     experiments: tuple[Experiment, ...]
     build: Callable[..., Any]
-    stand_in: str = ""
+    stand_in: str | Mapping[str, str] = ""
+    """What data was replaced, at every profile or by profile."""
 
     def states(self, profile: str) -> list[State]:
         """The experiments' rows at a profile."""
@@ -90,7 +91,7 @@ def _provenance(view: View, profile: str, states: list[State]) -> dict[str, Any]
         "seconds": round(sum(row["seconds"] for row in meta), 1),
         "date": last["date"],
         "rows": len(meta),
-        "stand_in": view.stand_in,
+        "stand_in": view.stand_in if isinstance(view.stand_in, str) else view.stand_in.get(profile, ""),
     }
 
 
