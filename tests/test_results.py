@@ -401,3 +401,22 @@ def test_rehearsal_runs_every_paper_row_and_stores_nothing(house):
     done = call("rehearse", "toy")
     assert done.returncode == 0 and "40 rows of the paper profile rehearsed" in done.stdout
     assert not (folder / "results").exists()
+
+
+def test_a_stand_in_may_belong_to_some_profiles_alone(store):
+    """Tables say at which profiles their data was replaced."""
+    chapter = Chapter("moments", "smoke")
+    chapter.settings(values=((1,), (1,), (1,)))
+
+    @chapter.experiment(lambda s: [dict(value=value) for value in s.values])
+    def measured(value):
+        return {"double": 2 * value}
+
+    for id, stand_in in (
+        ("moments-a", {"smoke": "drawn"}),
+        ("moments-b", {"paper": "drawn"}),
+        ("moments-c", "drawn"),
+    ):
+        chapter.table(id, measured, stand_in=stand_in)(lambda rows: rows)
+    said = [chapter.result(f"moments-{k}").provenance["stand_in"] for k in "abc"]
+    assert said == ["drawn", "", "drawn"]

@@ -141,7 +141,7 @@ SPLITS = {
 """The containers that are tested; all others train."""
 
 
-def tested(split: str) -> tuple[str, ...]:
+def unseen(split: str) -> tuple[str, ...]:
     """The containers of a split's test part."""
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)

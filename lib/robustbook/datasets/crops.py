@@ -22,7 +22,7 @@ from ..errors import BookError, unknown
 from ..rehearsal import rehearsing, shrink
 from ..usage import note_data
 from .checks import repairable
-from .containers import CONTAINERS, LEVELS, tested
+from .containers import CONTAINERS, LEVELS, unseen
 from .core import digest, to_unit
 from .folder import pictures
 from .rendering import SIZE, rendered
@@ -52,7 +52,7 @@ class Crops:
 
     def parts(self, split: str) -> tuple["Crops", "Crops"]:
         """What trains and what is tested in split "S1", "S2" or "S3": no container is in both."""
-        names = tested(split)
+        names = unseen(split)
         return self.of([name for name in CONTAINERS if name not in names]), self.of(names)
 
 
