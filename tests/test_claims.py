@@ -7,6 +7,7 @@ from robustbook.claims.core import Finding, Rule, all_rules, apply
 from robustbook.errors import BookError
 from robustbook.published import claims, numbers
 from test_claims_cotraining import CASES as COTRAINING
+from test_claims_filling import CASES as FILLING
 from test_claims_framework import CASES as FRAMEWORK
 from test_claims_margins import CASES as MARGINS
 from test_claims_on_manifold import CASES as ON_MANIFOLD
@@ -262,7 +263,7 @@ def test_every_rule_is_tried_both_ways_and_names_a_claim():
     known = set(claims()["claim_id"])
     assert set(all_rules()) <= known
     frameworks = [*FRAMEWORK, *COTRAINING, *ON_MANIFOLD, *SHIFT]
-    cases = [*CASES, *frameworks, *MARGINS, *PRIME, *PRUNING, *SPARSEFOOL]
+    cases = [*CASES, *frameworks, *FILLING, *MARGINS, *PRIME, *PRUNING, *SPARSEFOOL]
     for claim in all_rules():
         verdicts = {verdict for name, _, verdict in cases if name == claim}
         assert "reproduced" in verdicts and len(verdicts) > 1, claim
