@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, cotraining, margins, on_manifold, prime, pruning, shift
+from . import cifar, cotraining, margins, on_manifold, prime, pruning, shift, synthesis
 from .aside import set_aside
 from .batches import Samples, split
 from .evaluation import evaluating, predict
@@ -34,6 +34,7 @@ __all__ = [
     "set_aside",
     "shift",
     "split",
+    "synthesis",
     "train_recipe",
     "trained",
 ]
