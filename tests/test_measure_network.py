@@ -1,5 +1,6 @@
 """`robustbook measure`: measures against closed forms, mistakes in one line each, what can be measured is."""
 
+import itertools
 import math
 import subprocess
 import sys
@@ -62,10 +63,11 @@ def test_margins_are_those_of_the_half_space(place: Bench) -> None:
 def test_accuracies_within_a_budget_are_those_of_the_half_space(place: Bench) -> None:
     kept = 100 * float(((place.x[:10].flatten(1).mean(1) - 0.5).abs() > 0.1).double().mean())
     assert 0 < kept < 100
-    for name in ("autoattack-linf", "pgd-linf", "fgsm-linf", "square-linf"):
+    for name in ("autoattack-linf", "pgd-linf", "fgsm-linf"):
         found, error, _ = value(name, place)
-        assert found == pytest.approx(kept, abs=1e-6 if name != "square-linf" else 10.0)
-        assert error == pytest.approx(math.sqrt(kept * (100 - kept) / 9), rel=1e-6) or name == "square-linf"
+        assert found == pytest.approx(kept)
+        assert error == pytest.approx(math.sqrt(kept * (100 - kept) / 9), rel=1e-6)
+    assert kept <= value("square-linf", place)[0] < 100  # sixty tries are not many
     assert value("clean-accuracy", place)[0] == 100.0
 
 
@@ -251,7 +253,9 @@ def test_one_measure_that_fails_does_not_take_the_others_with_it() -> None:
 
 def command(*arguments: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "robustbook", "measure", *arguments], capture_output=True, text=True
+        [sys.executable, "-c", "from robustbook.cli import main; main()", "measure", *arguments],
+        capture_output=True,
+        text=True,
     )
     return done.returncode, done.stderr
 
@@ -318,12 +322,15 @@ def test_every_defence_learns_from_as_much() -> None:
 
 def test_budgets_grow() -> None:
     sizes = [BUDGETS[f"budget-{name}"]() for name in ("tiny", "quick", "laptop", "full")]
-    for small, large in zip(sizes, sizes[1:]):
+    for small, large in itertools.pairwise(sizes):
         assert small.images < large.images and small.attacked < large.attacked and small.steps < large.steps
 
 
 def test_the_examination_leaves_the_network_as_it_was(place: Bench) -> None:
-    network = nn.Sequential(nn.Flatten(), nn.Linear(784, 2), nn.Dropout(0.5)).train()
+    network = nn.Sequential(nn.Identity(), HalfSpace(), nn.Linear(2, 2), nn.Dropout(0.5)).train()
+    with torch.no_grad():
+        network[2].weight.copy_(torch.eye(2))
+        network[2].bias.zero_()
     before = [p.clone() for p in network.parameters()]
     subject = examine(network, place.x, place.y, classes=2)
     assert network.training and all(p.grad is None for p in network.parameters())

@@ -70,7 +70,7 @@ def tiny() -> Budget:
 @BUDGETS.add("budget-quick")
 def quick() -> Budget:
     """Minutes for a convolutional network on CIFAR-10."""
-    return Budget(500, 60, 40, 3, 500, 15, (1, 3, 5), 50, 200, 2_000)
+    return Budget(500, 60, 80, 3, 500, 15, (1, 3, 5), 50, 200, 2_000)
 
 
 @BUDGETS.add("budget-laptop")

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ..attacks import autoattack, ddn, fmn_l0, fmn_l2, pgd, sparsefool, square
+from ..attacks import autoattack, ddn, fmn_l0, fmn_l2, pgd, pgd_minimum, sparsefool, square
 from ..framework.scores import mean_and_error
 from ..spectral import dct_blocks
 from .bench import Bench, Budget
@@ -64,13 +64,24 @@ def autoattack_linf(model: nn.Module, bench: Bench, budget: Budget, generator: t
 
 
 def closest(model: nn.Module, x: Tensor, steps: int, most: float) -> Tensor:
-    """l2 distances (N,) from x to another label than the model's own: the least of DDN and FMN."""
-    own, least = labels_of(model, x), torch.full((len(x),), most, dtype=torch.float64)
-    for attack in (ddn, fmn_l2):
-        found = attack(model, x, own, steps=steps)
-        size = (found - x).flatten(1).double().norm(dim=1)
-        least = torch.where((labels_of(model, found) != own) & (size < least), size, least)
-    return least
+    """l2 distances (N,) from x to another label than the model's own: the least of DDN, FMN and PGD.
+
+    PGD looks for the smallest budget where the other two found nothing. `most` where nothing was found.
+    """
+    own, least = labels_of(model, x), torch.full((len(x),), torch.inf, dtype=torch.float64)
+
+    def keep(rows: Tensor, found: Tensor) -> None:
+        size = (found - x[rows]).flatten(1).double().norm(dim=1)
+        fooled = labels_of(model, found) != own[rows]
+        least[rows] = size.where(fooled & (size < least[rows]), least[rows])
+
+    every = torch.arange(len(x))
+    keep(every, ddn(model, x, own, steps=steps))
+    keep(every, fmn_l2(model, x, own, steps=steps))
+    rest = least.isinf().nonzero()[:, 0]
+    if len(rest):
+        keep(rest, pgd_minimum(model, x[rest], own[rest], norm="l2"))
+    return least.clamp_max(most)
 
 
 @MEASURES.add("r2-score")

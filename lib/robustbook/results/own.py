@@ -184,8 +184,8 @@ def _stored(out: Path | str | None) -> dict[str, dict[str, Any]]:
     if out is None or not _file(out).is_file():
         return {}
     try:
-        frame = pd.read_csv(_file(out), keep_default_na=True)
-        frame["note"] = frame["note"].fillna("")
+        frame = pd.read_csv(_file(out), dtype={"note": object, "key": object})
+        frame["note"] = frame["note"].where(frame["note"].notna(), "")
         rows = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
         return {str(row["key"]): row for row in rows}
     except (ValueError, KeyError) as error:
