@@ -2,9 +2,10 @@
 
 from . import by_attacks, by_labels
 from .accuracy import accuracy
+from .agreement import rank_correlation, rank_correlations
 from .bench import BUDGETS, Bench, Budget, bench
 from .benchmark import corruption_accuracies
-from .catalogue import MEASURES, Measure, Value
+from .catalogue import MEASURES, Measure, Value, value_of
 from .corruption import (
     accuracy_by_group,
     accuracy_by_severity,
@@ -69,7 +70,10 @@ __all__ = [
     "perturbed_pixels",
     "perturbed_share",
     "principal_plane",
+    "rank_correlation",
+    "rank_correlations",
     "relative_mce",
     "robustness_coordinate",
     "total_variance",
+    "value_of",
 ]

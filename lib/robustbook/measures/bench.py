@@ -17,6 +17,7 @@ from ..networks.wae import Autoencoder
 from ..registry import Registry
 from ..rehearsal import shrink
 from ..training.stored import trained
+from .subject import TRIED
 
 SIGMA = 0.06
 """Noise in codes, as in section 7 of the framework (2020)."""
@@ -76,7 +77,7 @@ def quick() -> Budget:
 @BUDGETS.add("budget-laptop")
 def laptop() -> Budget:
     """Minutes for a small network on Fashion-MNIST, the book's own tables."""
-    return Budget(1_000, 200, 100, 9, 1_000, 30, (1, 3, 5), 100, 1_000, 5_000)
+    return Budget(1_000, 150, 100, 9, 1_000, 30, (1, 3, 5), 100, 1_000, 5_000)
 
 
 @BUDGETS.add("budget-full")
@@ -128,7 +129,7 @@ class Bench:
 def bench(data: str, budget: str, manifold: str = "") -> Bench:
     """The bench of a data set by name; `manifold` names the recipe of an auto-encoder, if there is one."""
     size = BUDGETS[budget]().shrunk()
-    test = load(data, "test", limit=max(size.images, size.attacked))
+    test = load(data, "test", limit=max(size.images, size.attacked, TRIED))
     train = load(data, "train", limit=size.pool)
     sampler = manifold_sampler(lambda: autoencoder(manifold), SIGMA) if manifold else None
     return Bench(test.x, test.y, len(test.classes), train.x, test.checksum, sampler)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..framework.scores import mean_and_error
 from ..registry import Registry
 from ..training.evaluation import predict
-from .bench import Bench, Budget
+from .bench import BUDGETS, Bench, Budget, bench
 from .subject import Subject
 
 
@@ -71,3 +71,9 @@ def shares(right: Tensor) -> Value:
 def labels_of(model: nn.Module, x: Tensor) -> Tensor:
     """The labels (N,) of a module of class scores."""
     return predict(model, x, batch_size=250).argmax(1)
+
+
+def value_of(name: str, model: nn.Module, data: str, budget: str, *, manifold: str = "", seed: int) -> Value:
+    """The measure of this name on the test images of a data set, all by name: for rows of a chapter."""
+    place, size = bench(data, budget, manifold), BUDGETS[budget]().shrunk()
+    return MEASURES[name](model, place, size, torch.Generator().manual_seed(seed))
