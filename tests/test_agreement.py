@@ -30,7 +30,7 @@ def test_what_rises_together_agrees_and_what_does_not_is_left_open() -> None:
     x = np.linspace(-1, 1, 14)
     zigzag = x * np.resize([1, -1], 14)
     found = rank_correlations(
-        table({"a": x, "b": np.exp(x), "c": -x, "d": zigzag}, 1e-6), draws=200, seed=0
+        table({"a": x, "b": np.exp(x), "c": -x, "d": zigzag}), draws=200, seed=0
     ).set_index(["first", "second"])
     assert found.loc[("a", "b"), "correlation"] == pytest.approx(1.0) and found.loc[("a", "b"), "low"] > 0.99
     assert found.loc[("a", "c"), "high"] < -0.99

@@ -116,6 +116,8 @@ ROUGH |= {f"cotraining-{id}" for id in "penalty full sweep chosen settings stron
 # The same for maps that have taken a hundred steps.
 ROUGH |= {"FW21-T2", "FW21-T4", "FW21-T5", "FW21-XText4", "FW21-ATransfer", "FW21-F4", "FW20-T3"}
 ROUGH |= {"shift-columns", "shift-alternatives"}
+# Measures on six images, and correlations of them, of networks that have taken sixteen steps.
+ROUGH |= {f"synthesis-{id}" for id in "matrix ranks masking surface cifar10 again others".split()}
 ROUGH_TOLERANCE = (0.3, 40.0)
 WORDS_A_LINE = 8
 

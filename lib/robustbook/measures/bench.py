@@ -77,7 +77,7 @@ def quick() -> Budget:
 @BUDGETS.add("budget-laptop")
 def laptop() -> Budget:
     """Minutes for a small network on Fashion-MNIST, the book's own tables."""
-    return Budget(1_000, 150, 100, 9, 1_000, 30, (1, 3, 5), 100, 1_000, 5_000)
+    return Budget(1_000, 200, 100, 9, 1_000, 30, (1, 3, 5), 100, 1_000, 5_000)
 
 
 @BUDGETS.add("budget-full")

@@ -87,7 +87,7 @@ def synthesis_fashion_mnist(defence: str = "none") -> Recipe:
 def synthesis_fashion_mnist_small(defence: str = "none") -> Recipe:
     """A few steps on the shipped part of Fashion-MNIST: for `smoke`."""
     parts: dict[str, Any] = {"generator": "synthesis-wae-small", "width": 2, "steps": 2}
-    short: dict[str, Any] = {"lr": 3e-3, "max_steps": 25, "channels_last": False, "validation": None}
+    short: dict[str, Any] = {"lr": 3e-3, "max_steps": 16, "channels_last": False, "validation": None}
     fit = defended(defence, images=2_000, epochs=1, batch_size=32, **short, **parts)
     return Recipe("lenet5", "fashion-mnist-small", fit, STATISTICS)
 
