@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from ..attacks import autoattack, ddn, fmn_l0, fmn_l2, pgd, pgd_minimum, sparsefool, square
 from ..framework.scores import mean_and_error
+from ..rehearsal import shrink
 from ..spectral import dct_blocks
 from .bench import Bench, Budget
 from .catalogue import MEASURES, Value, labels_of, measured, shares
@@ -80,7 +81,7 @@ def closest(model: nn.Module, x: Tensor, steps: int, most: float) -> Tensor:
     keep(every, fmn_l2(model, x, own, steps=steps))
     rest = least.isinf().nonzero()[:, 0]
     if len(rest):
-        keep(rest, pgd_minimum(model, x[rest], own[rest], norm="l2"))
+        keep(rest, pgd_minimum(model, x[rest], own[rest], rounds=shrink(14, at_most=1)))
     return least.clamp_max(most)
 
 
@@ -115,7 +116,8 @@ def sparsefool_l0(model: nn.Module, bench: Bench, budget: Budget, generator: tor
     """Pixels that SparseFool changes, lambda = 1 for grey images and 3 for colours as in the thesis."""
     x, _ = _attacked(bench, budget)
     own = labels_of(model, x)
-    found = sparsefool(model, x, own, lam=1.0 if x.shape[1] == 1 else 3.0, steps=max(5, budget.steps // 2))
+    lam, rounds = 1.0 if x.shape[1] == 1 else 3.0, shrink(max(5, budget.steps // 2), at_most=1)
+    found = sparsefool(model, x, own, lam=lam, steps=rounds, walk_steps=shrink(50, at_most=1))
     return _pixels(model, x, found, own)
 
 
