@@ -6,18 +6,22 @@ come back unchanged.
 """
 
 from .additive_noise import additive_gaussian, additive_uniform
+from .apgd import apgd
+from .autoattack import autoattack
 from .bg import bg
 from .catalogue import ATTACKS, minimum
 from .deepfool import InSubspaces, deepfool, deepfool_subspaces
 from .ensemble import boundary_points, ensemble
+from .fab import fab
 from .fgsm import fgsm
-from .foolbox_adapter import cw, ddn, fmn_l0
+from .foolbox_adapter import cw, ddn, fmn_l0, fmn_l2
 from .jsma import jsma
 from .lbfgs import lbfgs
 from .one_pixel import one_pixel
 from .pgd import pgd, pgd_minimum
 from .sparse_random import sparse_random
 from .sparsefool import Rounds, sparsefool
+from .square import square
 from .tangents import Tally
 
 __all__ = [
@@ -27,6 +31,8 @@ __all__ = [
     "Tally",
     "additive_gaussian",
     "additive_uniform",
+    "apgd",
+    "autoattack",
     "bg",
     "boundary_points",
     "cw",
@@ -34,8 +40,10 @@ __all__ = [
     "deepfool",
     "deepfool_subspaces",
     "ensemble",
+    "fab",
     "fgsm",
     "fmn_l0",
+    "fmn_l2",
     "jsma",
     "lbfgs",
     "minimum",
@@ -44,4 +52,5 @@ __all__ = [
     "pgd_minimum",
     "sparse_random",
     "sparsefool",
+    "square",
 ]

@@ -1,4 +1,4 @@
-"""The command `robustbook`: run, build, figures, data, scorecard, rehearse."""
+"""The command `robustbook`: run, build, figures, data, scorecard, rehearse, measure."""
 
 import sys
 
@@ -7,6 +7,7 @@ import click
 from ..errors import BookError
 from .data import data
 from .main import build, figures, rehearse, scorecard
+from .measure import measure
 from .run import run
 
 
@@ -27,7 +28,7 @@ def cli() -> None:
     """Reproduce papers on the robustness of image classifiers, one table or figure at a time."""
 
 
-for command in (run, build, figures, data, scorecard, rehearse):
+for command in (run, build, figures, data, scorecard, rehearse, measure):
     cli.add_command(command)
 
 

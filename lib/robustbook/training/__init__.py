@@ -1,6 +1,6 @@
 """Training: one `fit()` for everything, and `trained(name, seed)`, which loads a network or trains it."""
 
-from . import cifar, cotraining, filling, margins, on_manifold, prime, pruning, shift
+from . import cifar, cotraining, filling, margins, on_manifold, prime, pruning, shift, synthesis
 from .aside import set_aside
 from .balanced import Balanced
 from .batches import Samples, split
@@ -37,6 +37,7 @@ __all__ = [
     "set_aside",
     "shift",
     "split",
+    "synthesis",
     "train_recipe",
     "trained",
 ]
