@@ -6,13 +6,11 @@ come back unchanged.
 """
 
 from .additive_noise import additive_gaussian, additive_uniform
-from .apgd import apgd
-from .autoattack import autoattack
+from .autoattack import apgd, autoattack, fab, square
 from .bg import bg
 from .catalogue import ATTACKS, minimum
 from .deepfool import InSubspaces, deepfool, deepfool_subspaces
 from .ensemble import boundary_points, ensemble
-from .fab import fab
 from .fgsm import fgsm
 from .foolbox_adapter import cw, ddn, fmn_l0, fmn_l2
 from .jsma import jsma
@@ -21,7 +19,6 @@ from .one_pixel import one_pixel
 from .pgd import pgd, pgd_minimum
 from .sparse_random import sparse_random
 from .sparsefool import Rounds, sparsefool
-from .square import square
 from .tangents import Tally
 
 __all__ = [

@@ -1,25 +1,115 @@
-"""AutoAttack (Croce and Hein, 2020) within linf: four attacks in a row, each on what the last ones left.
+"""AutoAttack (Croce and Hein, 2020): four attacks in a row, each on what the last ones left.
 
-APGD on the cross-entropy, APGD towards each of nine classes on the DLR loss, FAB towards the same, Square. No
-setting is tuned to a network. The authors' own package is `autoattack`; this is a short version of it behind
-the book's signature, for want of one among the book's dependencies.
+APGD on the cross-entropy, APGD towards each of nine classes on the DLR loss, FAB towards the same, Square
+(Andriushchenko et al., 2020). All four come from the authors' package, pyautoattack, and stand here behind
+the book's signature. The package keeps to [0, 1], draws from the global random state and leaves gradients in
+the network; none of that is seen from outside.
 """
 
-from collections.abc import Iterator
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
+from pyautoattack.autopgd_base import APGDAttack, APGDAttack_targeted
+from pyautoattack.fab_pt import FABAttack_PT
+from pyautoattack.square import SquareAttack
 from torch import Tensor, nn
 
-from .apgd import apgd
-from .checks import Box, check_counts, check_generator, check_positive
-from .fab import fab
-from .frame import UNIT, attack_correct, each
-from .norms import largest
-from .square import square
+from ..errors import BookError, unknown
+from ..training.chance import isolated
+from .checks import Box, check_counts, check_generator, check_positive, needed_box
+from .foolbox_adapter import _frozen
+from .frame import UNIT, attack_correct
 
 MEMBERS = ("apgd-ce", "apgd-t", "fab-t", "square")
-SLACK = 1e-6
-"""What rounding may add to a perturbation of size eps."""
+NORMS = {"linf": "Linf", "l2": "L2"}
+LOSSES = ("ce", "dlr")
+RHO, FIRST_SHARE = 0.75, 0.8
+"""The share of steps that must raise the loss, and the part of the pixels that the first squares cover."""
+
+
+def apgd(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    *,
+    eps: float,
+    norm: str = "linf",
+    box: Box = UNIT,
+    steps: int = 100,
+    loss: str = "ce",
+    targets: int = 0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """APGD within `eps`: gradient ascent from a random start that sets its own step size.
+
+    Parameters
+    ----------
+    loss
+        "ce", cross-entropy, or "dlr", the difference of logits ratio, which no scaling of the scores changes
+        and which needs three classes, four with targets.
+    targets
+        0: away from the label. Otherwise towards each of so many best other classes, on the DLR loss.
+    """
+    check_counts(steps=steps, targets=max(1, targets))
+    if loss not in LOSSES:
+        raise unknown("loss of APGD", str(loss), LOSSES)
+
+    def attack(predict: Predict, eps: float, seed: int, classes: int) -> Any:
+        shared = {"n_iter": steps, "norm": _norm(norm), "eps": eps, "seed": seed, "rho": RHO}
+        if not targets:
+            _enough(classes, 3 if loss == "dlr" else 2, "the DLR loss")
+            return APGDAttack(predict, loss=loss, **shared)
+        _enough(classes, 4, "the DLR loss with targets")
+        return APGDAttack_targeted(predict, n_target_classes=min(targets, classes - 1), **shared)
+
+    return _run(attack, model, x, y, eps, box, generator)
+
+
+def fab(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    *,
+    eps: float,
+    norm: str = "linf",
+    box: Box = UNIT,
+    steps: int = 100,
+    targets: int = 9,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """FAB: walks along the decision boundary towards the image; what comes to within `eps` counts."""
+    check_counts(steps=steps, targets=targets)
+
+    def attack(predict: Predict, eps: float, seed: int, classes: int) -> Any:
+        towards = min(targets, classes - 1)
+        shared = {"n_iter": steps, "norm": _norm(norm), "eps": eps, "seed": seed}
+        return FABAttack_PT(predict, targeted=True, n_target_classes=towards, **shared)
+
+    return _run(attack, model, x, y, eps, box, generator)
+
+
+def square(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    *,
+    eps: float,
+    norm: str = "linf",
+    box: Box = UNIT,
+    queries: int = 5000,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Square within `eps`: a random search that asks for scores alone, `queries` times at most."""
+    check_counts(queries=queries)
+
+    def attack(predict: Predict, eps: float, seed: int, classes: int) -> Any:
+        settings = {"p_init": FIRST_SHARE, "resc_schedule": False}  # as AutoAttack has them
+        return SquareAttack(predict, norm=_norm(norm), n_queries=queries, eps=eps, seed=seed, **settings)
+
+    return _run(attack, model, x, y, eps, box, generator, slopes=False)
 
 
 def autoattack(
@@ -28,13 +118,14 @@ def autoattack(
     y: Tensor,
     *,
     eps: float,
+    norm: str = "linf",
     box: Box = UNIT,
     steps: int = 100,
     targets: int = 9,
     queries: int = 5000,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Images within `eps` of `x` in linf that fool the network; where all four attacks fail, `x` itself.
+    """Images within `eps` of `x` that fool the network; where all four attacks fail, `x` itself.
 
     Parameters
     ----------
@@ -43,16 +134,19 @@ def autoattack(
     queries
         Tries of Square, 5000 as published.
     """
-    check_positive(eps=eps)
-    check_counts(steps=steps, targets=targets, queries=queries)
-    chance = check_generator(generator)
-
-    def search(x: Tensor, y: Tensor) -> Tensor:
-        settings = {"eps": eps, "box": box, "steps": steps, "targets": targets, "queries": queries}
-        *_, (_, found) = stages(model, x, y, generator=chance, **settings)  # type: ignore[arg-type]
-        return found
-
-    return attack_correct(model, x, y, box, search)
+    *_, (_, found) = stages(
+        model,
+        x,
+        y,
+        eps=eps,
+        norm=norm,
+        box=box,
+        steps=steps,
+        targets=targets,
+        queries=queries,
+        generator=generator,
+    )
+    return found
 
 
 def stages(
@@ -61,28 +155,83 @@ def stages(
     y: Tensor,
     *,
     eps: float,
-    box: Box,
-    steps: int,
-    targets: int,
-    queries: int,
-    generator: torch.Generator,
+    norm: str = "linf",
+    box: Box = UNIT,
+    steps: int = 100,
+    targets: int = 9,
+    queries: int = 5000,
+    generator: torch.Generator | None = None,
 ) -> Iterator[tuple[str, Tensor]]:
     """After each of the four attacks its name and what has been found so far."""
-    aims = {"eps": eps, "box": box, "steps": steps, "generator": generator}
-    result, left = x.clone(), torch.arange(len(x), device=x.device)
-    for name in MEMBERS:
+    shared: dict[str, Any] = {"eps": eps, "norm": norm, "box": box, "generator": generator}
+    aimed = {"steps": steps, "targets": targets, **shared}
+    members: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+        "apgd-ce": lambda x, y: apgd(model, x, y, steps=steps, **shared),
+        "apgd-t": lambda x, y: apgd(model, x, y, loss="dlr", **aimed),
+        "fab-t": lambda x, y: fab(model, x, y, **aimed),
+        "square": lambda x, y: square(model, x, y, queries=queries, **shared),
+    }
+    result, left = x.detach().clone(), torch.arange(len(x), device=x.device)
+    for name, attack in members.items():
         if len(left):
-            some, labels = x[left], y[left]
-            if name == "apgd-ce":
-                found = apgd(model, some, labels, **aims)  # type: ignore[arg-type]
-            elif name == "apgd-t":
-                found = apgd(model, some, labels, loss="dlr", targets=targets, **aims)  # type: ignore[arg-type]
-            elif name == "fab-t":
-                found = fab(model, some, labels, box=box, steps=steps, targets=targets)
-                found = found.where(each(largest(found - some) <= eps + SLACK, some), some)
-            else:
-                found = square(model, some, labels, eps=eps, box=box, queries=queries, generator=generator)
+            some = x[left].detach()
+            found = attack(some, y[left])
             hit = (found != some).flatten(1).any(1)
             result[left[hit]] = found[hit]
             left = left[~hit]
-        yield name, result
+        yield name, result.clone()
+
+
+Predict = Callable[[Tensor], Tensor]
+Make = Callable[[Predict, float, int, int], Any]
+
+
+def _run(
+    make: Make,
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    eps: float,
+    box: Box,
+    generator: torch.Generator | None,
+    *,
+    slopes: bool = True,
+) -> Tensor:
+    """Let an attack of the package search among images of [0, 1], and bring back what it finds."""
+    check_positive(eps=eps)
+    chance = check_generator(generator)
+    low, high = needed_box(box, "AutoAttack")
+
+    def predict(unit: Tensor) -> Tensor:
+        return model(low + (high - low) * unit)  # type: ignore[no-any-return]
+
+    def search(x: Tensor, y: Tensor) -> Tensor:
+        seed = int(torch.randint(2**31, (1,), generator=chance, device=chance.device))
+        unit = (x - low) / (high - low)
+        with torch.no_grad():
+            classes = predict(unit[:1]).shape[1]
+        with _frozen(model), isolated(seed, x.device), torch.set_grad_enabled(slopes), _quiet():
+            found: Tensor = make(predict, eps / (high - low), seed, classes).perturb(unit, y)
+        return low + (high - low) * found.detach()
+
+    return attack_correct(model, x, y, box, search)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the package's warning of gradients that vanish: Square is there for such networks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Warning)
+        yield
+
+
+def _norm(name: str) -> str:
+    """The package's name of a norm."""
+    if name not in NORMS:
+        raise unknown("norm of AutoAttack", str(name), NORMS)
+    return NORMS[name]
+
+
+def _enough(classes: int, least: int, what: str) -> None:
+    if classes < least:
+        raise BookError(f"{what} needs {least} classes or more, the network has {classes}")
