@@ -162,12 +162,15 @@ def stages(
     queries: int = 5000,
     generator: torch.Generator | None = None,
 ) -> Iterator[tuple[str, Tensor]]:
-    """After each of the four attacks its name and what has been found so far."""
+    """After each of the four attacks its name and what has been found so far.
+
+    The second one's loss needs four classes: with three it does not aim, with two it is the first one again.
+    """
     shared: dict[str, Any] = {"eps": eps, "norm": norm, "box": box, "generator": generator}
     aimed = {"steps": steps, "targets": targets, **shared}
     members: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         "apgd-ce": lambda x, y: apgd(model, x, y, steps=steps, **shared),
-        "apgd-t": lambda x, y: apgd(model, x, y, loss="dlr", **aimed),
+        "apgd-t": lambda x, y: _aimed(model, x, y, **aimed),
         "fab-t": lambda x, y: fab(model, x, y, **aimed),
         "square": lambda x, y: square(model, x, y, queries=queries, **shared),
     }
@@ -180,6 +183,14 @@ def stages(
             result[left[hit]] = found[hit]
             left = left[~hit]
         yield name, result.clone()
+
+
+def _aimed(model: nn.Module, x: Tensor, y: Tensor, *, targets: int, **settings: Any) -> Tensor:
+    """APGD on the DLR loss as far as the number of classes allows."""
+    with torch.no_grad():
+        classes = model(x[:1]).shape[1]
+    loss = "dlr" if classes > 2 else "ce"
+    return apgd(model, x, y, loss=loss, targets=targets if classes > 3 else 0, **settings)
 
 
 Predict = Callable[[Tensor], Tensor]
@@ -202,14 +213,19 @@ def _run(
     chance = check_generator(generator)
     low, high = needed_box(box, "AutoAttack")
 
-    def predict(unit: Tensor) -> Tensor:
-        return model(low + (high - low) * unit)  # type: ignore[no-any-return]
-
     def search(x: Tensor, y: Tensor) -> Tensor:
         seed = int(torch.randint(2**31, (1,), generator=chance, device=chance.device))
-        unit = (x - low) / (high - low)
         with torch.no_grad():
-            classes = predict(unit[:1]).shape[1]
+            classes = model(x[:1]).shape[1]
+
+        def predict(unit: Tensor) -> Tensor:
+            if not len(
+                unit
+            ):  # Square asks about no image once it has fooled all, which not every model takes
+                return unit.new_zeros(0, classes)
+            return model(low + (high - low) * unit)  # type: ignore[no-any-return]
+
+        unit = (x - low) / (high - low)
         with _frozen(model), isolated(seed, x.device), torch.set_grad_enabled(slopes), _quiet():
             found: Tensor = make(predict, eps / (high - low), seed, classes).perturb(unit, y)
         return low + (high - low) * found.detach()
