@@ -75,8 +75,10 @@ def transfer_rescues(table: pd.DataFrame) -> Finding:
             continue
         gains = {name: part[name] - part["ST"] for name in TRANSFERS}
         verdicts |= {exceeds(gain, 10.0, null=0.0) for gain in gains.values()}
-        least = min(least, *(float(gain.mean()) for gain in gains.values()))
-        parts.append(f"{split} {container} (ST {part['ST'].mean():.1f} %): {said(gains)}")
+        last = min(gains, key=lambda name: float(gains[name].mean()))
+        least = min(least, float(gains[last].mean()))
+        gain = said({last: gains[last]})
+        parts.append(f"{split} {container} (ST {part['ST'].mean():.1f} %): at least {gain}")
     if not parts:
         return Finding(INCONCLUSIVE, "ST is at 60 % or above on every container")
     return Finding(weakest(verdicts), "; ".join(parts), least)
