@@ -186,6 +186,7 @@ def test_a_network_that_guesses_or_wavers_is_noted() -> None:
     assert "changes from call to call" in waver.told()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_classifiers_get_what_applies_to_them(tmp_path: Path) -> None:
     train = load(DATA, "train", limit=300)
     rows, labels = train.x.flatten(1).numpy(), train.y.numpy()
