@@ -44,28 +44,16 @@ def measure(
 
     What is finished is kept in the folder of the results, and the same command goes on from there.
     """
-    from ..results.own import measure_network, plan_measures
+    from ..results.own import carry_out, plan_measures
 
     chosen = [name.strip() for name in measures.split(",") if name.strip()]
-    classifier = classifier_named(target)
-    plan = plan_measures(classifier, data, measures=chosen, budget=budget, inputs=inputs)
+    plan = plan_measures(classifier_named(target), data, measures=chosen, budget=budget, inputs=inputs)
     click.echo(plan.told())
     if dry_run:
         return
     name = target.rpartition(":")[2]
     folder = out or Path("measured") / f"{name}-{data}"
-    report = measure_network(
-        classifier,
-        data,
-        name=name,
-        measures=chosen,
-        budget=budget,
-        inputs=inputs,
-        seed=seed,
-        out=folder,
-        progress=not quiet,
-    )
-    show(report, folder)
+    show(carry_out(plan, name=name, seed=seed, out=folder, progress=not quiet), folder)
 
 
 def show(report: "Report", folder: Path) -> None:

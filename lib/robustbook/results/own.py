@@ -37,6 +37,8 @@ class Plan:
     """What will be measured on an examined classifier, and in what time at most."""
 
     subject: Subject
+    data: str
+    """The data set's name; empty if the images are the reader's."""
     bench: Bench
     budget: Budget
     seconds: dict[str, float]
@@ -101,7 +103,7 @@ def plan_measures(
             seconds[name] = MEASURES[name].seconds(subject, size)
         else:
             skipped[name] = f"it needs {needs}, and {subject.limits}"
-    return Plan(subject, place, size, seconds, skipped)
+    return Plan(subject, data if isinstance(data, str) else "", place, size, seconds, skipped)
 
 
 def measure_network(
@@ -132,6 +134,11 @@ def measure_network(
         A folder that keeps finished measures; the same call goes on from there.
     """
     plan = plan_measures(classifier, data, measures=measures, budget=budget, inputs=inputs)
+    return carry_out(plan, name=name, seed=seed, out=out, progress=progress)
+
+
+def carry_out(plan: Plan, *, name: str, seed: int, out: Path | str | None, progress: bool) -> Report:
+    """Measure what a plan says; the parameters are those of `measure_network`."""
     done = _stored(out)
     rows = []
     names = [*plan.seconds, *plan.skipped]
@@ -146,7 +153,7 @@ def measure_network(
         _store(out, done)
     table = pd.DataFrame(rows)
     table.insert(1, "unit", [MEASURES[row["measure"]].unit for row in rows])
-    return Report(name, table, book_networks(data if isinstance(data, str) else ""), plan.subject.notes)
+    return Report(name, table, book_networks(plan.data), plan.subject.notes)
 
 
 def _place(name: str) -> int:
