@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from robustbook.errors import BookError
-from robustbook.measures import rank_correlation, rank_correlations
+from robustbook.measures import rank_correlations
 from scipy.stats import spearmanr
 
 
@@ -22,8 +22,10 @@ def test_the_correlation_is_scipys_also_with_ties() -> None:
     rng = np.random.default_rng(1)
     for _ in range(10):
         a, b = rng.integers(0, 5, 12), rng.integers(0, 5, 12)
-        assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
-    assert np.isnan(rank_correlation(np.ones(4), np.arange(4)))
+        found = rank_correlations(table({"a": a, "b": b}), draws=1, seed=0)
+        assert found["correlation"].item() == pytest.approx(spearmanr(a, b).statistic)
+    flat = rank_correlations(table({"a": np.ones(4), "b": np.arange(4)}), draws=1, seed=0)
+    assert flat[["correlation", "low", "high"]].isna().all(axis=None)
 
 
 def test_what_rises_together_agrees_and_what_does_not_is_left_open() -> None:

@@ -33,3 +33,11 @@ def test_numbers_stand_to_the_right_and_text_is_escaped():
     grid = display._grid(pd.DataFrame({"some_name": ["<b>"], "value": [-0.0]}))
     assert '<th class="rb-text">some name</th><th class="rb-num">value</th>' in grid
     assert '<td class="rb-text">&lt;b&gt;</td><td class="rb-num">0</td>' in grid
+
+
+def test_mean_and_spread_over_seeds():
+    """Two seeds have a standard deviation (here the square root of 2), one has none."""
+    seeds = pd.Series([1.0, 3.0])
+    assert display.plus_minus(seeds) == "2.0 ± 1.4"
+    assert display.plus_minus(seeds, 2, "±") == "2.00±1.41"
+    assert display.plus_minus(seeds[:1]) == "1.0"

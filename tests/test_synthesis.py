@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from robustbook.datasets import load
 from robustbook.measures import MEASURES
 from robustbook.storage import repository
+from robustbook.training.synthesis import STATISTICS
 
 WEAKER = ("pgd-linf", "fgsm-linf", "square-linf")
 DEFENCES = 14
@@ -70,3 +72,9 @@ def test_every_defence_has_every_seed(path: Path) -> None:
     assert len(seeds) == DEFENCES and (seeds == seeds.iloc[0]).all()
     wide = table.pivot(index=["network", "seed"], columns="measure", values="value")
     assert (wide["proposition-6"] <= wide["corruption-accuracy"] + 1e-9).all()
+
+
+def test_statistics_are_those_of_the_data() -> None:
+    x = load("fashion-mnist-small", "train").x
+    assert STATISTICS["mean"] == pytest.approx(x.mean().item(), abs=0.01)
+    assert STATISTICS["std"] == pytest.approx(x.std().item(), abs=0.01)

@@ -2,7 +2,7 @@
 
 from . import by_attacks, by_labels
 from .accuracy import accuracy
-from .agreement import rank_correlation, rank_correlations
+from .agreement import rank_correlations
 from .bench import BUDGETS, Bench, Budget, bench
 from .benchmark import corruption_accuracies
 from .catalogue import MEASURES, Measure, Value, value_of
@@ -70,7 +70,6 @@ __all__ = [
     "perturbed_pixels",
     "perturbed_share",
     "principal_plane",
-    "rank_correlation",
     "rank_correlations",
     "relative_mce",
     "robustness_coordinate",

@@ -9,11 +9,6 @@ from scipy.stats import rankdata
 from ..errors import BookError
 
 
-def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's correlation of two lists of numbers; NaN where one of them does not vary."""
-    return float(_matrix(np.stack([first, second], 1))[0, 1])
-
-
 def rank_correlations(table: pd.DataFrame, *, draws: int, seed: int) -> pd.DataFrame:
     """Spearman's correlation of every pair of measures over networks, and its 95 % bootstrap interval.
 

@@ -27,6 +27,12 @@ class Html:
         return self.text
 
 
+def plus_minus(values: pd.Series, digits: int = 1, between: str = " ± ") -> str:
+    """A cell of a page: the mean over seeds and, if there are several, their standard deviation."""
+    width = f"{between}{values.std():.{digits}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{digits}f}{width}"
+
+
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
