@@ -57,3 +57,29 @@ def resnet18_cifar10_augmented_paper(augment: str = "none", jsd: int = 0) -> Rec
 def resnet18_cifar100_augmented_paper(augment: str = "none", jsd: int = 0) -> Recipe:
     """ResNet-18 on CIFAR-100 as in Table 5.2, for a GPU."""
     return Recipe("resnet18", "cifar100", _paper_fit(augment, jsd))
+
+
+def _published_fit(**changes: Any) -> dict[str, Any]:
+    """PRIME as its published configuration has it: Beta mixing, 100 colour waves (gaps U38, U39); with JSD."""
+    method = augmentation("prime-cifar", mixing="beta", colour_cut=100)
+    return _fit(transform=views(method, before=crop_and_flip()), loss=jsd_loss(), **changes)
+
+
+@RECIPES.add("resnet9-cifar10-published")
+def resnet9_cifar10_published() -> Recipe:
+    """`resnet9-cifar10` with the published configuration of PRIME and the consistency loss."""
+    return Recipe("resnet9", "cifar10", _published_fit(epochs=10), options={"width": 16})
+
+
+@RECIPES.add("resnet9-cifar10-published-small")
+def resnet9_cifar10_published_small() -> Recipe:
+    """The same for `smoke`."""
+    fit = _published_fit(epochs=1, batch_size=8, max_steps=24, lr=0.1, channels_last=False)
+    return Recipe("resnet9", "cifar10-small", fit, options={"width": 4})
+
+
+@RECIPES.add("resnet18-cifar10-published-paper")
+def resnet18_cifar10_published_paper() -> Recipe:
+    """The same with ResNet-18 for 100 epochs, for a GPU."""
+    cycle = {"schedule": "one-cycle", "schedule_options": {"pct": 0.25}}
+    return Recipe("resnet18", "cifar10", _published_fit(epochs=100, validation=None, **cycle))
