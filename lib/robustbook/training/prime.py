@@ -60,7 +60,7 @@ def resnet18_cifar100_augmented_paper(augment: str = "none", jsd: int = 0) -> Re
 
 
 def _published_fit(**changes: Any) -> dict[str, Any]:
-    """PRIME as its published configuration has it: Beta mixing, 100 colour waves (gaps U38, U39); with JSD."""
+    """PRIME as published, Beta mixing and 100 colour waves (gaps U38, U39), with the consistency loss."""
     method = augmentation("prime-cifar", mixing="beta", colour_cut=100)
     return _fit(transform=views(method, before=crop_and_flip()), loss=jsd_loss(), **changes)
 
