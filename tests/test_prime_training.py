@@ -1,5 +1,7 @@
 """What chapter `prime` trains with: removed features, copies made off-line, and its recipes."""
 
+import dataclasses
+
 import pytest
 import torch
 from PIL import Image
@@ -116,6 +118,21 @@ def test_recipes_differ_in_transform_and_loss_alone() -> None:
     views, loss = double.fit["transform"], double.fit["loss"]
     assert isinstance(views, Views) and (views.copies, views.before) == (2, crop_and_flip())
     assert views.augment == prime_cifar() and loss == JsdLoss(12.0)
+
+
+@pytest.mark.parametrize(
+    ("published", "main"),
+    [
+        ("resnet9-cifar10-published", "resnet9-cifar10-augmented"),
+        ("resnet9-cifar10-published-small", "resnet9-cifar10-augmented-small"),
+        ("resnet18-cifar10-published-paper", "resnet18-cifar10-augmented-paper"),
+    ],
+)
+def test_the_published_configuration_differs_in_mixture_and_waves_alone(published: str, main: str) -> None:
+    one, other = recipe_of(published, {}), recipe_of(main, {"augment": "prime", "jsd": 1})
+    assert one.fit["transform"].augment == prime_cifar(mixing="beta", colour_cut=100)
+    views = dataclasses.replace(one.fit["transform"], augment=prime_cifar())
+    assert dataclasses.replace(one, fit={**one.fit, "transform": views}) == other
 
 
 def test_the_paper_recipe_has_the_published_settings() -> None:
