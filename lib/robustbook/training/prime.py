@@ -12,6 +12,15 @@ from .cifar import _fit
 from .recipes import RECIPES, Recipe
 
 AUGMENTS = {"augmix": "augmix-cifar", "prime": "prime-cifar"}
+SMALL: dict[str, Any] = {"epochs": 1, "batch_size": 8, "max_steps": 24, "lr": 0.1, "channels_last": False}
+"""A few steps, for `smoke`."""
+PAPER: dict[str, Any] = {
+    "epochs": 100,
+    "validation": None,
+    "schedule": "one-cycle",
+    "schedule_options": {"pct": 0.25},
+}
+"""Section 5.3.2: 100 epochs on all images, one cycle of a cosine up to 0.2, no choice among epochs."""
 
 
 def augmented_fit(augment: str, jsd: int, **changes: Any) -> dict[str, Any]:
@@ -37,14 +46,13 @@ def resnet9_cifar10_augmented(augment: str = "none", jsd: int = 0) -> Recipe:
 @RECIPES.add("resnet9-cifar10-augmented-small")
 def resnet9_cifar10_augmented_small(augment: str = "none", jsd: int = 0) -> Recipe:
     """A few steps on the subset that ships with the book: for `smoke`."""
-    fit = augmented_fit(augment, jsd, epochs=1, batch_size=8, max_steps=24, lr=0.1, channels_last=False)
+    fit = augmented_fit(augment, jsd, **SMALL)
     return Recipe("resnet9", "cifar10-small", fit, options={"width": 4})  # 4 channels: no use in last
 
 
 def _paper_fit(augment: str, jsd: int) -> dict[str, Any]:
-    """Section 5.3.2: 100 epochs on all images, one cycle of a cosine up to 0.2, no choice among epochs."""
-    cycle = {"schedule": "one-cycle", "schedule_options": {"pct": 0.25}}
-    return augmented_fit(augment, jsd, epochs=100, validation=None, **cycle)
+    """The settings of `PAPER` with one of these augmentations."""
+    return augmented_fit(augment, jsd, **PAPER)
 
 
 @RECIPES.add("resnet18-cifar10-augmented-paper")
@@ -74,12 +82,10 @@ def resnet9_cifar10_published() -> Recipe:
 @RECIPES.add("resnet9-cifar10-published-small")
 def resnet9_cifar10_published_small() -> Recipe:
     """The same for `smoke`."""
-    fit = _published_fit(epochs=1, batch_size=8, max_steps=24, lr=0.1, channels_last=False)
-    return Recipe("resnet9", "cifar10-small", fit, options={"width": 4})
+    return Recipe("resnet9", "cifar10-small", _published_fit(**SMALL), options={"width": 4})
 
 
 @RECIPES.add("resnet18-cifar10-published-paper")
 def resnet18_cifar10_published_paper() -> Recipe:
     """The same with ResNet-18 for 100 epochs, for a GPU."""
-    cycle = {"schedule": "one-cycle", "schedule_options": {"pct": 0.25}}
-    return Recipe("resnet18", "cifar10", _published_fit(epochs=100, validation=None, **cycle))
+    return Recipe("resnet18", "cifar10", _published_fit(**PAPER))
