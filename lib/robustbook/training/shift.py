@@ -1,8 +1,9 @@
 """Recipes of chapter `shift`: the Keras example network on MNIST, trained in the ways that are compared.
 
 Adam at 1e-3 on mini-batches of 32 with a tenth held out, as in the framework paper (2021, appendix B), whose
-50 epochs are the recipe for a GPU. The epoch with the least validation loss is kept; the paper keeps the one
-with the best validation accuracy.
+50 epochs at that rate are the recipe for a GPU. Where there are four epochs the rate falls to 0 along half a
+cosine: at a constant rate they end at 98.8 %, in the noise of the last steps. The epoch with the least
+validation loss is kept; the paper keeps the one with the best validation accuracy.
 """
 
 from typing import Any
@@ -30,8 +31,10 @@ def _fit(way: str, **changes: Any) -> dict[str, Any]:
 
 @RECIPES.add("keras-cnn-mnist")
 def keras_cnn_mnist(way: str = "plain", batch_norm: int = 0) -> Recipe:
-    """The framework paper's network on MNIST in four epochs."""
-    return Recipe("keras-cnn", "mnist", _fit(way, epochs=4), {"batch_norm": bool(batch_norm)})
+    """The framework paper's network on MNIST in four epochs, the rate falling to 0."""
+    return Recipe(
+        "keras-cnn", "mnist", _fit(way, epochs=4, schedule="cosine"), {"batch_norm": bool(batch_norm)}
+    )
 
 
 @RECIPES.add("keras-cnn-mnist-small")
