@@ -12,6 +12,7 @@ from robustbook.datasets.features import one_feature, rotation, two_features
 from robustbook.defenses.adversarial import adversarial
 from robustbook.errors import BookError
 from robustbook.measures import directions, distribution, linear_margins, margins
+from robustbook.measures.margins import closest_within
 from robustbook.training import RECIPES, fit, predict, recipe_of, trained
 from torch import Tensor, nn
 
@@ -210,3 +211,20 @@ def test_training_behind_a_view_is_training_in_that_view() -> None:
     b = weights(inner, inner.network, spectral.flip(data.x))
     learned = (a - networks.make("viewed", seed=0, **options).network.fc3.weight).abs().max()
     assert (a - b).abs().max() < 0.01 * learned
+
+
+def test_attacks_of_today_keep_to_a_subspace_and_find_the_closed_form() -> None:
+    model = networks.make("mlp", seed=0, classes=2, channels=30, size=1, depth=0)
+    x, q = torch.randn(20, 30, generator=chance()), rotation(30, generator=chance(1))
+    for basis in (q[:, :1], q[:, 3:9], q):
+        exact = linear_margins(model.out.weight, model.out.bias, x, [basis])[0]
+        found = closest_within(model, x, basis, 200)
+        assert (found >= 0.999 * exact).all()
+        assert (found / exact).median() < 1.01
+    flat = torch.linalg.svd((model.out.weight[1:] - model.out.weight[:1]).detach()).Vh[1:3].mT.contiguous()
+    assert (
+        closest_within(model, x, flat, 50)
+        > 100 * linear_margins(model.out.weight, model.out.bias, x, [q])[0].median()
+    ).all()
+    with pytest.raises(BookError, match="orthonormal"):
+        closest_within(model, x, 2 * q[:, :2], 5)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from ..errors import BookError
@@ -69,6 +69,28 @@ class Subspaces:
         numbers, counts = torch.unique_consecutive(rows // self.each, return_counts=True)
         for number, part in zip(numbers.tolist(), values.split(counts.tolist())):
             yield self.bases[number], part
+
+
+class Within(nn.Module):
+    """A network of images and perturbations, stacked along the channels: f(x + B B' delta).
+
+    The image has no slope and the perturbation one within the subspace alone, so any attack by gradients
+    stays in it, and norms are those of the perturbation.
+    """
+
+    basis: Tensor
+
+    def __init__(self, model: nn.Module, basis: Tensor) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("basis", basis)
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """Class scores of pairs (N, 2 C, ...)."""
+        x, delta = pairs.chunk(2, dim=1)
+        inside = (delta.flatten(1) @ self.basis) @ self.basis.mT
+        scores: Tensor = self.model(x.detach() + inside.reshape(x.shape))
+        return scores
 
 
 def check_bases(bases: Sequence[Tensor] | Tensor, x: Tensor) -> int:

@@ -147,7 +147,8 @@ def deepfool_by_data(table: pd.DataFrame) -> Finding:
     for data, sign in (("mnist", -1), ("fashion-mnist", -1), ("cifar10", 1)):
         gains = best[data] if data in best else pd.Series(dtype=float)
         verdicts.add(exceeds(sign * gains, sign * 1.0, null=0.0 if sign > 0 else None))
-        parts.append(f"{data} {gains.mean():+.1f} ± {spread(gains):.1f}")
+        measured = f"{gains.mean():+.1f} ± {spread(gains):.1f}" if len(gains) else "not measured"
+        parts.append(f"{data} {measured}")
     return Finding(weakest(verdicts), "points gained by the best method: " + ", ".join(parts))
 
 

@@ -125,10 +125,12 @@ def weight_decay_hinders(table: pd.DataFrame) -> Finding:
 
 
 @rule("THESIS-C41", "THESIS-F4.11", "THESIS-F4.3")
-def margins_rise_most_at_high_frequencies(robust: pd.DataFrame, usual: pd.DataFrame) -> Finding:
+def margins_rise_most_at_high_frequencies(
+    robust: pd.DataFrame, usual: pd.DataFrame, sets: tuple[str, ...] = ("mnist", "cifar10")
+) -> Finding:
     """margin(AT)/margin(ST) is above 1 everywhere and larger in the top third than in the bottom third."""
     verdicts, parts, least = set(), [], np.inf
-    for data in ("mnist", "cifar10"):
+    for data in sets:
         hard, soft = (curves(t, data=data, view="plain") for t in (robust, usual))
         gains = [np.array([ratio(a, b) for a, b in zip(hard[s], soft[s])]) for s in hard.keys() & soft.keys()]
         ends = [thirds(gain) for gain in gains]

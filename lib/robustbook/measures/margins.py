@@ -10,7 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..attacks import deepfool_subspaces
+from ..attacks import ddn, deepfool_subspaces, fmn_l2, pgd_minimum
+from ..attacks.subspace import Within, check_bases
 from ..errors import BookError
 from ..rehearsal import shrink
 from ..training.evaluation import predict
@@ -55,6 +56,26 @@ def margins(
         delta = torch.stack([drawn_back(model, x, labels, part, bisections) for part in delta])
     size = delta.flatten(2).double().norm(dim=2)
     return Margins(size.where(found.fooled, torch.nan), delta)
+
+
+def closest_within(model: nn.Module, x: Tensor, basis: Tensor, steps: int) -> Tensor:
+    """Margins (N,) in the span of orthonormal columns (n, d): the least that DDN, FMN and PGD find.
+
+    Infinite where none of them finds another label. The box is left out, as for `margins`.
+    """
+    check_bases([basis], x)
+    whole, pairs = Within(model, basis), torch.cat([x, torch.zeros_like(x)], 1)
+    labels, least = predict(whole, pairs).argmax(1), torch.full((len(x),), torch.inf, dtype=torch.float64)
+    rounds = shrink(14, at_most=1)
+    for found in (
+        ddn(whole, pairs, labels, box=None, steps=steps),
+        fmn_l2(whole, pairs, labels, box=None, steps=steps),
+        pgd_minimum(whole, pairs, labels, box=None, rounds=rounds),
+    ):
+        size = (found - pairs).flatten(1).double().norm(dim=1)
+        fooled = predict(whole, found).argmax(1) != labels
+        least = least.minimum(size.where(fooled, torch.inf))
+    return least
 
 
 def drawn_back(model: nn.Module, x: Tensor, labels: Tensor, delta: Tensor, rounds: int) -> Tensor:
