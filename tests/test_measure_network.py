@@ -17,7 +17,7 @@ from robustbook.errors import BookError
 from robustbook.framework import Changed, proposition_6
 from robustbook.measures import BUDGETS, MEASURES, Bench, Budget, examine
 from robustbook.measures.gaussian import gnr
-from robustbook.results.own import ORDER, measure_network, plan_measures
+from robustbook.results.own import ORDER, Report, measure_network, plan_measures
 from robustbook.training.synthesis import STRENGTHS, synthesis_fashion_mnist
 from robustbook.vision import torchvision
 from sklearn.linear_model import LogisticRegression
@@ -298,6 +298,39 @@ def test_the_command_measures_keeps_and_goes_on(tmp_path: Path, monkeypatch) -> 
     ):
         with pytest.raises(BookError, match=words):
             run.invoke(cli, [*plain, option, value], catch_exceptions=False, standalone_mode=False)
+
+
+def test_a_module_that_imports_torchvision_plainly_gives_its_network(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "from_vision.py").write_text(
+        "import torchvision\n\n\ndef make_network():\n"
+        "    return torchvision.models.squeezenet1_1(num_classes=10)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    code, told = command(
+        "from_vision:make_network", "--data", "cifar10-small", "--budget", "tiny", "--dry-run"
+    )
+    assert code == 0, told
+
+
+def test_what_was_not_measured_is_not_compared() -> None:
+    table = pd.DataFrame(
+        {
+            "measure": ["pgd-linf", "clean-accuracy"],
+            "unit": "%",
+            "value": [math.nan, 60.0],
+            "error": 1.0,
+            "images": 5,
+            "note": "",
+        }
+    )
+    book = pd.DataFrame(
+        {
+            "network": ["a", "b"] * 2,
+            "measure": ["pgd-linf"] * 2 + ["clean-accuracy"] * 2,
+            "value": [1.0, 2.0, 50.0, 70.0],
+        }
+    )
+    assert list(Report("yours", table, book, ()).beside()["book_below"]) == ["", "1 of 2"]
 
 
 def test_a_mistake_is_one_line_and_exit_code_2() -> None:

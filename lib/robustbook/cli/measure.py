@@ -1,5 +1,6 @@
 """`robustbook measure`: the book's measures on a network of your own."""
 
+import contextlib
 import importlib
 import sys
 from pathlib import Path
@@ -79,6 +80,10 @@ def classifier_named(target: str) -> Any:
         sys.path.insert(0, here)
     import torch
 
+    from ..vision import torchvision
+
+    with contextlib.suppress(ImportError, RuntimeError):
+        torchvision()  # the reader's module may import it plainly, also where its operators do not load
     try:
         found = getattr(importlib.import_module(module_name), name)
         ready = isinstance(found, torch.nn.Module) or (

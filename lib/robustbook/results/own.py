@@ -20,6 +20,7 @@ from ..fingerprint import definition_fingerprint
 from ..measures import BUDGETS, MEASURES, Bench, Budget, Subject, bench, examine
 from ..storage import results_folder, sha256, write_text
 from ..threads import one_thread
+from ..training.evaluation import evaluating
 
 MANIFOLDS = {"fashion-mnist": "wae-fashion-mnist", "fashion-mnist-small": "synthesis-wae-small"}
 """Data sets of which the book has an auto-encoder."""
@@ -72,7 +73,9 @@ class Report:
                 for name in found["measure"]
             ]
         found["book_below"] = [
-            f"{int((groups[name]['value'] < value).sum())} of {len(groups[name])}" if name in groups else ""
+            f"{int((groups[name]['value'] < value).sum())} of {len(groups[name])}"
+            if name in groups and not math.isnan(value)
+            else ""
             for name, value in zip(found["measure"], found["value"])
         ]
         return found
@@ -166,7 +169,7 @@ def _measured(name: str, plan: Plan, seed: int, key: str) -> dict[str, Any]:
     value = error = math.nan
     images = 0
     try:
-        with one_thread():
+        with one_thread(), evaluating(plan.subject.model):
             generator = torch.Generator().manual_seed(seed)
             value, error, images = MEASURES[name](plan.subject.model, plan.bench, plan.budget, generator)
     except (BookError, RuntimeError, ValueError, IndexError, TypeError) as problem:
