@@ -312,6 +312,17 @@ def test_a_module_that_imports_torchvision_plainly_gives_its_network(tmp_path: P
     assert code == 0, told
 
 
+def test_a_network_that_comes_in_training_mode_is_measured_in_evaluation_mode() -> None:
+    """Batch norm refuses a single image in training mode, and learns from whatever passes through it."""
+    network = nn.Sequential(linear(), nn.BatchNorm1d(10)).train()
+    before = network[1].running_mean.clone()
+    how = {"measures": ["autoattack-linf", "clean-accuracy"], "budget": "tiny", "progress": False}
+    first = measure_network(network, DATA, **how).table
+    assert network.training and torch.equal(network[1].running_mean, before)
+    again = measure_network(network.eval(), DATA, **how).table
+    assert (first["note"] == "").all() and list(first["value"]) == list(again["value"])
+
+
 def test_what_was_not_measured_is_not_compared() -> None:
     table = pd.DataFrame(
         {

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from ..errors import BookError, unknown
 from ..training.chance import isolated
-from ..training.evaluation import evaluating
 from .checks import Box, check_counts, check_generator, check_positive, needed_box
 from .foolbox_adapter import _frozen
 from .frame import UNIT, attack_correct
@@ -128,6 +127,9 @@ def autoattack(
 ) -> Tensor:
     """Images within `eps` of `x` that fool the network; where all four attacks fail, `x` itself.
 
+    A network with batch normalisation has to be in evaluation mode (`model.eval()`): the second attack looks
+    at its outputs once before any attack sets a mode.
+
     Parameters
     ----------
     steps, targets
@@ -188,7 +190,7 @@ def stages(
 
 def _aimed(model: nn.Module, x: Tensor, y: Tensor, *, targets: int, **settings: Any) -> Tensor:
     """APGD on the DLR loss as far as the number of classes allows."""
-    with evaluating(model), torch.no_grad():
+    with torch.no_grad():
         classes = model(x[:1]).shape[1]
     loss = "dlr" if classes > 2 else "ce"
     return apgd(model, x, y, loss=loss, targets=targets if classes > 3 else 0, **settings)

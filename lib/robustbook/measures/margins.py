@@ -66,7 +66,7 @@ def closest_within(model: nn.Module, x: Tensor, basis: Tensor, steps: int) -> Te
     check_bases([basis], x)
     whole, pairs = Within(model, basis), torch.cat([x, torch.zeros_like(x)], 1)
     labels, least = predict(whole, pairs).argmax(1), torch.full((len(x),), torch.inf, dtype=torch.float64)
-    rounds = shrink(14, at_most=1)
+    rounds = shrink(max(1, steps // 7), at_most=1)
     for found in (
         ddn(whole, pairs, labels, box=None, steps=steps),
         fmn_l2(whole, pairs, labels, box=None, steps=steps),
