@@ -118,7 +118,7 @@ ROUGH |= {"FW21-T2", "FW21-T4", "FW21-T5", "FW21-XText4", "FW21-ATransfer", "FW2
 ROUGH |= {"shift-columns", "shift-alternatives"}
 # The same for networks that have taken two steps on containers, eight images of each.
 ROUGH |= {f"THESIS-{id}" for id in "F4.17 F4.18 X4.5.2 T5.7 F5.9 F5.10".split()} | {"filling_level-sources"}
-# Measures on six images, and correlations of them, of networks that have taken sixteen steps.
+# Measures on six images, and correlations of them, of networks that have taken eight steps.
 ROUGH |= {f"synthesis-{id}" for id in "matrix ranks subsets masking surface cifar10 others".split()}
 ROUGH |= {f"synthesis-{id}" for id in "again spectra sparse ball".split()} | {"on_manifold-again"}
 ROUGH_TOLERANCE = (0.3, 40.0)

@@ -87,7 +87,7 @@ def synthesis_fashion_mnist(defence: str = "none") -> Recipe:
 def synthesis_fashion_mnist_small(defence: str = "none") -> Recipe:
     """A few steps on the shipped part of Fashion-MNIST: for `smoke`."""
     parts: dict[str, Any] = {"generator": "synthesis-wae-small", "width": 2, "steps": 2}
-    short: dict[str, Any] = {"lr": 3e-3, "max_steps": 16, "channels_last": False, "validation": None}
+    short: dict[str, Any] = {"lr": 3e-3, "max_steps": 8, "channels_last": False, "validation": None}
     fit = defended(defence, images=2_000, epochs=1, batch_size=32, **short, **parts)
     return Recipe("lenet5", "fashion-mnist-small", fit, STATISTICS)
 
@@ -98,6 +98,16 @@ def synthesis_fashion_mnist_paper(defence: str = "none") -> Recipe:
     parts: dict[str, Any] = {"generator": "wae-fashion-mnist-paper", "width": 128, "steps": 10}
     fit = defended(defence, images=60_000, epochs=30, batch_size=64, **parts)
     return Recipe("lenet5", "fashion-mnist", fit, STATISTICS)
+
+
+@RECIPES.add("synthesis-cifar10-small-l2")
+def synthesis_cifar10_small_l2(eps: float = 0.0) -> Recipe:
+    """A few steps on the shipped part of CIFAR-10, under attack in l2 if `eps`: for `smoke`."""
+    from ..defenses.adversarial import adversarial
+
+    attacked = {"transform": adversarial(eps, norm="l2", steps=1), "keep_best": False} if eps else {}
+    short: dict[str, Any] = {"lr": 3e-3, "max_steps": 12, "validation": None}
+    return Recipe("lenet5", "cifar10-small", {"epochs": 1, "batch_size": 32, **short, **attacked})
 
 
 @RECIPES.add("synthesis-wae-small")
