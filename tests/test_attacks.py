@@ -825,7 +825,8 @@ def test_options_with_one_entry_an_image_are_split_too() -> None:
     y = model(x).argmax(1)
     target = (y + 1) % 5
     whole = minimum("sparsefool", model, x, y, target=target)
-    assert torch.equal(minimum("sparsefool", model, x, y, target=target, batch_size=4), whole)
+    parts = minimum("sparsefool", model, x, y, target=target, batch_size=4)
+    torch.testing.assert_close(parts, whole, rtol=0, atol=1e-9)  # some processors round by batch size
     bases = torch.stack(
         [torch.linalg.qr(torch.randn(40, 8, dtype=F64, generator=rng(k)))[0] for k in range(11)]
     )
