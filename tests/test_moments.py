@@ -226,7 +226,7 @@ def test_no_noise_gives_the_plain_loss(alpha: float) -> None:
     x, y = torch.rand(8, 1, 28, 28), torch.arange(8)
     loss, logits = moment_loss(0.0, alpha)(model, x, y)
     plain = cross_entropy(model(x), y)
-    assert torch.equal(logits, model(x))
+    torch.testing.assert_close(logits, model(x), rtol=0, atol=1e-6)  # some processors round by batch size
     assert torch.allclose(loss, (1 + alpha) * plain)
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     for got, want in zip(gradients, torch.autograd.grad(plain, list(model.parameters()))):
